@@ -1,0 +1,1 @@
+"""The n-Clue metrics."""

@@ -1,0 +1,1 @@
+"""Build a benchmark from one's own PDFs."""

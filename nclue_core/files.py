@@ -1,0 +1,100 @@
+"""Files: safe names, hashes, and writes that are either whole or absent."""
+
+from __future__ import annotations
+
+import contextlib
+import gzip
+import hashlib
+import io
+import os
+import re
+import secrets
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO, BinaryIO
+
+GZIP_MAGIC = b"\x1f\x8b"
+SHA256_PATTERN = re.compile(r"[0-9a-f]{64}")
+
+# IDs become file names (`pdfs/<doc_id>.pdf`): what is allowed is what every file system keeps
+# apart, and what can't leave its folder. Windows reserves the device names in any letter case.
+_SAFE_ID = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,179}")
+_RESERVED = frozenset(
+    ["con", "prn", "aux", "nul"] + [f"{d}{i}" for d in ("com", "lpt") for i in range(1, 10)]
+)
+
+
+def unsafe_id_reason(identifier: str) -> str | None:
+    """Why an ID can't be used as a file name, or None if it can.
+
+    Safe IDs are 1 to 180 of the characters ``A-Z a-z 0-9 . _ -``, don't begin with a dot or a
+    hyphen, don't end with a dot, and are not a device name of Windows (``con``, ``nul.txt``).
+    """
+    if not identifier:
+        return "it is empty"
+    if len(identifier) > 180:
+        return f"it has {len(identifier)} characters (at most 180)"
+    if not _SAFE_ID.fullmatch(identifier):
+        return "only A-Z a-z 0-9 . _ - are safe, and the first must be a letter, digit or _"
+    if identifier.endswith("."):
+        return "a final dot is lost on some file systems"
+    if identifier.partition(".")[0].lower() in _RESERVED:
+        return "it is a reserved device name on Windows"
+    return None
+
+
+def sha256_file(path: Path) -> str:
+    """SHA-256 of a file as 64 lower-case hexadecimal digits."""
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest() if hasattr(
+            hashlib, "file_digest"
+        ) else _sha256_stream(stream)
+
+
+def _sha256_stream(stream: BinaryIO) -> str:
+    digest = hashlib.sha256()
+    while block := stream.read(1 << 20):
+        digest.update(block)
+    return digest.hexdigest()
+
+
+def open_maybe_gzip(path: Path) -> BinaryIO:
+    """Open a file for reading; gzip is recognised by its content, not by its name."""
+    stream = path.open("rb")
+    is_gzip = stream.peek(2)[:2] == GZIP_MAGIC
+    if not is_gzip:
+        return stream
+    stream.close()
+    return gzip.open(path, "rb")  # type: ignore[return-value]
+
+
+@contextlib.contextmanager
+def atomic_write(path: Path) -> Iterator[BinaryIO]:
+    """Write a file so that its final name always means a whole file.
+
+    The bytes go to a temporary name in the same folder, are flushed to disk and renamed at the
+    end; if the block raises, the old file (if any) stays as it was and the temporary is removed.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(f".{path.name[:100]}.{os.getpid()}.{secrets.token_hex(4)}.tmp")
+    try:
+        with temporary.open("wb") as stream:
+            yield stream
+            stream.flush()
+            os.fsync(stream.fileno())
+        temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a text file atomically, as UTF-8 with ``\\n`` line ends."""
+    with atomic_write(path) as stream:
+        stream.write(text.encode("utf-8"))
+
+
+@contextlib.contextmanager
+def gzip_writer(stream: BinaryIO) -> Iterator[IO[bytes]]:
+    """A gzip layer whose bytes depend on the content alone (no name, no time)."""
+    with gzip.GzipFile(filename="", mode="wb", fileobj=stream, mtime=0) as packed:
+        yield io.BufferedWriter(packed)  # type: ignore[type-var]

@@ -1,0 +1,111 @@
+"""Page texts: one schema for every OCR engine and for the PDF's own text layer.
+
+A reconstructed corpus keeps one JSON file per page, ``ocr_<engine>/<doc_id>/<page>.json``.
+These texts stay on the user's machine: no part of the kit exports or uploads them.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import Any
+
+from nclue_core.errors import InputError
+from nclue_core.files import unsafe_id_reason, write_text
+
+BLOCK_TYPES = (
+    "title", "text", "list", "table", "image", "chart", "equation", "code",
+    "caption", "footnote", "header", "footer", "page_number", "other",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Block:
+    """A part of a page, in reading order."""
+
+    type: str  # one of BLOCK_TYPES
+    text: str
+    bbox: tuple[float, float, float, float] | None = None  # x0 y0 x1 y1, fractions of the page
+    level: int | None = None  # heading level of a title, 1 = top
+
+
+@dataclass(frozen=True)
+class PageRecord:
+    """The text of one page."""
+
+    doc_id: str
+    page: int  # 1-based position in the PDF, whatever number is printed on it
+    text: str  # the blocks' texts joined by newlines, without running headers and footers
+    blocks: tuple[Block, ...]
+    width: float | None  # points, as displayed (after rotation)
+    height: float | None
+    engine: str  # text, tesseract or mineru
+    engine_version: str
+    dpi: int | None  # None where nothing was rendered
+    sha256: str  # of the source PDF
+    has_text: bool  # False: nothing readable was found (a blank page, or a scan without OCR)
+    note: str | None = None  # what a reader must know: "rotated 90", "timeout", …
+
+    def to_json(self) -> dict[str, Any]:
+        """The record as it is written."""
+        return asdict(self)
+
+
+def page_from_json(value: dict[str, Any], where: object = None) -> PageRecord:
+    """Read a record back.
+
+    Raises:
+        InputError: A field is missing or unknown.
+    """
+    names = {field.name for field in fields(PageRecord)}
+    wrong = sorted(names.symmetric_difference(value) - {"note"})
+    if wrong:
+        raise InputError(f"page record: field {wrong[0]!r} is missing or unknown", path=where)
+    blocks = tuple(
+        Block(b["type"], b["text"], tuple(b["bbox"]) if b["bbox"] else None, b["level"])
+        for b in value["blocks"]
+    )
+    return PageRecord(**{**value, "blocks": blocks})
+
+
+def page_path(folder: Path, doc_id: str, page: int) -> Path:
+    """``<folder>/<doc_id>/<page>.json``; folder is ``ocr_<engine>``."""
+    reason = unsafe_id_reason(doc_id)
+    if reason:
+        raise InputError(f"doc_id {doc_id!r} cannot be a folder name: {reason}")
+    return folder / doc_id / f"{page}.json"
+
+
+def write_page(folder: Path, record: PageRecord) -> Path:
+    """Write one page atomically."""
+    path = page_path(folder, record.doc_id, record.page)
+    write_text(path, json.dumps(record.to_json(), ensure_ascii=False, separators=(",", ":")))
+    return path
+
+
+def read_document(folder: Path, doc_id: str) -> list[PageRecord]:
+    """All pages of a document under ``ocr_<engine>``, in page order (empty if there are none)."""
+    files = page_path(folder, doc_id, 1).parent.glob("*.json")
+    numbered = sorted((int(path.stem), path) for path in files if path.stem.isdecimal())
+    return [_read_page(path) for _, path in numbered]
+
+
+def read_pages(folder: Path) -> Iterator[PageRecord]:
+    """All pages under ``ocr_<engine>``: documents by name, pages in order."""
+    if not folder.is_dir():
+        raise InputError(
+            "no page texts here; `nclue reconstruct … --out DIR` makes DIR/ocr_<engine>",
+            path=folder,
+        )
+    for document in sorted(path for path in folder.iterdir() if path.is_dir()):
+        yield from read_document(folder, document.name)
+
+
+def _read_page(path: Path) -> PageRecord:
+    try:
+        value = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as err:
+        raise InputError(f"not a page record: {err}", path=path) from None
+    return page_from_json(value, path)

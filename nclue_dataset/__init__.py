@@ -1,0 +1,1 @@
+"""Releases of the benchmark: read, check, prepare, load, export."""

@@ -1,0 +1,1 @@
+"""Retrieval systems of the study, by name."""

@@ -1,0 +1,1 @@
+"""From annotations to the local page corpus: fetch, verify, render, OCR."""
