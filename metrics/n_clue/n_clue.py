@@ -1,0 +1,154 @@
+"""n-Clue as an `evaluate` module: ``evaluate.load("n_clue").compute(...)``.
+
+A thin adapter; the mathematics is in ``scoring.py`` beside it. One import per line: the loader
+of `evaluate` reads these lines, and copies just the neighbours that this file names.
+"""
+
+from typing import Any
+
+import datasets
+import evaluate
+import numpy as np
+
+from .inputs import check_batch
+from .runs import read_run
+from .scoring import Judgments
+from .scoring import ScoringError
+from .scoring import score_rankings
+from .scoring import summarize
+
+__all__ = ["NClue", "read_run"]
+
+VERSION = "0.1.0"
+
+_CITATION = """\
+@article{cha2026nclue,
+  title  = {Do Current Retrievers Cover All the Evidence? A Controlled Study of Conjunctive
+            Cross-Page Retrieval},
+  author = {Cha and others},
+  year   = {2026},
+  eprint = {2607.24165},
+  archivePrefix = {arXiv}
+}
+"""
+
+_DESCRIPTION = """\
+n-Clue measures whether a retriever puts a document that satisfies all n conditions of a query
+(gold) before those that satisfy only some of them (subsets).
+"""
+
+_KWARGS_DESCRIPTION = """
+Args:
+    predictions: one list of document IDs per query, best first; an empty list is a miss.
+    references: one {"doc_ids": [...], "grades": [...], "n_conditions": n} per query; grades are
+        the numbers of satisfied conditions, n is gold. Documents that are not named have grade 0.
+    k: the cutoff, or a list of cutoffs (default 10).
+    gain: "linear" (default, as trec_eval) or "exponential", for graded NDCG.
+    per_query: also return every score per query (default False).
+    query_ids: names of the queries, for messages and the result (default their positions).
+Returns:
+    A dict of percentages: n_clue_score@k, gold_hit@k, gold_ndcg@k, graded_ndcg@k, the outcome
+    shares miss@k, subset_first@k and gold_first@k; n_queries, the denominator; how many queries
+    have an undefined NDCG; n_empty, the queries without results (they count as misses); and
+    signature, the conditions of the result.
+Examples:
+    >>> import evaluate
+    >>> n_clue = evaluate.load("n_clue")
+    >>> reference = {"doc_ids": ["gold", "subset"], "grades": [2, 1], "n_conditions": 2}
+    >>> result = n_clue.compute(predictions=[["other", "gold", "subset"], ["subset", "gold"]],
+    ...                         references=[reference, reference])
+    >>> result["n_clue_score@10"], result["gold_hit@10"]
+    (50.0, 100.0)
+"""
+
+
+@evaluate.utils.file_utils.add_start_docstrings(_DESCRIPTION, _KWARGS_DESCRIPTION)
+class NClue(evaluate.Metric):
+    """The n-Clue metrics."""
+
+    def _info(self) -> evaluate.MetricInfo:
+        return evaluate.MetricInfo(
+            description=_DESCRIPTION,
+            citation=_CITATION,
+            inputs_description=_KWARGS_DESCRIPTION,
+            features=datasets.Features(
+                {
+                    "predictions": datasets.List(datasets.Value("string")),
+                    "references": {
+                        "doc_ids": datasets.List(datasets.Value("string")),
+                        "grades": datasets.List(datasets.Value("int32")),
+                        "n_conditions": datasets.Value("int32"),
+                    },
+                }
+            ),
+            reference_urls=["https://arxiv.org/abs/2607.24165"],
+        )
+
+    def add_batch(self, *, predictions: Any = None, references: Any = None, **kwargs: Any) -> None:
+        """Add rankings and references, checked before Arrow could cast them."""
+        check_batch(predictions, references)
+        super().add_batch(predictions=predictions, references=references, **kwargs)
+
+    def add(self, *, prediction: Any = None, reference: Any = None, **kwargs: Any) -> None:
+        """Add one ranking and its reference."""
+        check_batch([prediction], [reference])
+        super().add(prediction=prediction, reference=reference, **kwargs)
+
+    def _compute(
+        self,
+        predictions: Any,
+        references: Any,
+        k: Any = 10,
+        gain: str = "linear",
+        per_query: bool = False,
+        query_ids: Any = None,
+    ) -> dict[str, Any]:
+        judgments = judgments_of(references, query_ids)
+        ks = [k] if isinstance(k, (int, np.integer)) else list(k)
+        scores = score_rankings(judgments, predictions, ks, gain)
+        result: dict[str, Any] = {}
+        for at_k in scores.values():
+            result.update(summarize(at_k))
+        result["n_empty"] = sum(1 for ranking in predictions if not ranking)
+        result["signature"] = signature(judgments, ks, gain)
+        if per_query:
+            result["query_ids"] = list(judgments.query_ids)
+            result["per_query"] = {
+                f"{name}@{at_k.k}": getattr(at_k, attribute).tolist()
+                for at_k in scores.values()
+                for name, attribute in PER_QUERY.items()
+            }
+        return result
+
+
+PER_QUERY = {
+    "n_clue_score": "score",
+    "gold_hit": "hit",
+    "gold_ndcg": "gold_ndcg",
+    "graded_ndcg": "graded_ndcg",
+    "outcome": "outcome",
+    "gold_rank": "gold_rank",
+    "subset_rank": "subset_rank",
+}
+
+
+def judgments_of(references: Any, query_ids: Any = None) -> Judgments:
+    """Judgments from the references of a batch (queries are named by position by default)."""
+    if len(references) == 0:
+        raise ScoringError("no queries: predictions and references are empty")
+    if query_ids is None:
+        query_ids = [str(index) for index in range(len(references))]
+    return Judgments(
+        tuple(query_ids),
+        tuple(dict(zip(ref["doc_ids"], ref["grades"])) for ref in references),
+        np.array([ref["n_conditions"] for ref in references], dtype=np.int64),
+    )
+
+
+def signature(judgments: Judgments, ks: list[int], gain: str) -> str:
+    """The conditions of a result, to print beside it: the same signature, comparable numbers."""
+    cutoffs = ",".join(str(k) for k in ks)
+    return (
+        f"n_clue|v:{VERSION}|k:{cutoffs}|gain:{gain}|ties:input|queries:{len(judgments)}"
+        f"|judgments:{judgments.content_hash[:12]}"
+    )

@@ -1,0 +1,434 @@
+"""Run files: what a system returned, in any of the usual formats.
+
+Formats are told apart by content, gzip included; names don't matter.
+
+    TREC      ``query_id Q0 doc_id rank score tag`` (the tag may be absent), or without scores
+              ``query_id Q0 doc_id rank``
+    JSON      ``{query_id: [doc_id, …]}`` (best first) or ``{query_id: {doc_id: score}}``
+    JSONL     rows ``{"query_id", "doc_ids", "scores"?}`` or ``{"query_id", "doc_id", "score"}``
+    Parquet   the same columns as JSONL
+
+Order (``ties="input"``): by falling score; equal scores keep the order of the file; without
+scores the order of the file, or the rank where there is one. ``ties="trec_eval"`` orders equal
+scores by falling document ID, as trec_eval does, for parity checks.
+"""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import math
+import zlib
+from collections.abc import Iterator
+from collections.abc import Mapping
+from collections.abc import Sequence
+from dataclasses import dataclass
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from .scoring import ScoringError
+from .scoring import keep_first
+from .scoring import repeated_document
+
+TIES = ("input", "trec_eval")
+REPEATS = ("error", "first")
+_BOM = b"\xef\xbb\xbf"
+MAX_BYTES = 4 * 2**30  # of one file, unpacked
+
+
+class RunFormatError(ScoringError):
+    """A run file that cannot be understood; the message names file, line and value."""
+
+    exit_code = 3
+
+    def __init__(self, message: str, source: str, line: int | None = None) -> None:
+        where = source if line is None else f"{source}:{line}"
+        super().__init__(f"{where}: {message}")
+
+
+@dataclass(frozen=True)
+class Run:
+    """The ranked documents of one system."""
+
+    name: str
+    rankings: dict[str, list[str]]  # best first
+    has_scores: bool
+    ties: str  # the rule that ordered equal scores
+    n_tied: int = 0  # documents whose score equals that of a neighbour in the ranking
+    n_repeats_dropped: int = 0  # with repeats="first"
+
+
+@dataclass
+class _Listing:
+    """What one query has in a file, in file order."""
+
+    doc_ids: list[str]
+    scores: list[float] | None  # None: the file has no scores, its order counts
+
+
+def read_run(path: Path | str, *, ties: str = "input", repeats: str = "error") -> Run:
+    """Read a run file of any format above.
+
+    Args:
+        path: The file; its stem (without suffixes) names the run.
+        ties: "input" or "trec_eval".
+        repeats: A document twice in one ranking: "error", or "first" to keep its first place.
+
+    Raises:
+        RunFormatError: The file, its line and what was expected there.
+    """
+    path = Path(path)
+    try:
+        data = path.read_bytes()
+    except OSError as err:
+        raise RunFormatError(f"cannot be read: {err.strerror or err}", str(path)) from None
+    name = path.name.split(".gz")[0].rsplit(".", 1)[0]
+    return parse_run(data, name=name, source=str(path), ties=ties, repeats=repeats)
+
+
+def parse_run(
+    data: bytes, *, name: str, source: str = "run", ties: str = "input", repeats: str = "error"
+) -> Run:
+    """Read a run from bytes; see `read_run`."""
+    if ties not in TIES or repeats not in REPEATS:
+        raise ScoringError(f"ties is one of {TIES}, repeats one of {REPEATS}")
+    data = _unpack(data, source)
+    listings = _parse(data, source)
+    if not listings:
+        raise RunFormatError("the file holds no ranking", source)
+    run = Run(
+        name=name,
+        rankings={},
+        has_scores=any(item.scores is not None for item in listings.values()),
+        ties=ties,
+    )
+    return _ordered(run, listings, source, repeats)
+
+
+def run_from_mapping(
+    value: Mapping[str, Any], *, name: str = "run", ties: str = "input", repeats: str = "error"
+) -> Run:
+    """A run from ``{query_id: [doc_id, …]}`` or ``{query_id: {doc_id: score}}``."""
+    listings = _from_mapping(value, name)
+    run = Run(name, {}, any(item.scores is not None for item in listings.values()), ties)
+    return _ordered(run, listings, name, repeats)
+
+
+def read_qrels(path: Path | str) -> dict[str, dict[str, int]]:
+    """Read judgments: TREC qrels (``query_id 0 doc_id grade``) or ``{query_id: {doc_id: grade}}``.
+
+    Raises:
+        RunFormatError: A grade is no whole number (1.5, 2.0, true, "gold"), a pair stands twice.
+    """
+    source = str(path)
+    data = _unpack(Path(path).read_bytes(), source)
+    if data.lstrip()[:1] == b"{":
+        return _json_qrels(_load_json(data, source), source)
+    qrels: dict[str, dict[str, int]] = {}
+    for line, fields in _lines(data, source):
+        if len(fields) != 4:
+            raise RunFormatError(
+                f"expected 4 columns (query_id 0 doc_id grade), found {len(fields)}", source, line
+            )
+        query_id, _, doc_id, grade = fields
+        if not grade.lstrip("-").isdecimal():
+            raise RunFormatError(f"grade {grade!r} is not a whole number", source, line)
+        if doc_id in qrels.setdefault(query_id, {}):
+            raise RunFormatError(f"the pair {query_id} {doc_id} is judged twice", source, line)
+        qrels[query_id][doc_id] = int(grade)
+    return qrels
+
+
+def _json_qrels(value: Any, source: str) -> dict[str, dict[str, int]]:
+    for query_id, table in value.items():
+        for doc_id, grade in table.items():
+            if isinstance(grade, bool) or not isinstance(grade, int):
+                raise RunFormatError(
+                    f"query {query_id!r}, document {doc_id!r}: grade {grade!r} is not a whole "
+                    "number",
+                    source,
+                )
+    qrels: dict[str, dict[str, int]] = value
+    return qrels
+
+
+def _unpack(data: bytes, source: str) -> bytes:
+    if data[:2] == b"\x1f\x8b":
+        try:
+            with gzip.GzipFile(fileobj=io.BytesIO(data)) as packed:
+                data = packed.read(MAX_BYTES + 1)
+        except (OSError, EOFError, zlib.error) as err:
+            raise RunFormatError(f"damaged gzip: {err}", source) from None
+    if len(data) > MAX_BYTES:
+        raise RunFormatError(f"larger than {MAX_BYTES:,} bytes", source)
+    if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
+        raise RunFormatError("the file is UTF-16; save it as UTF-8", source)
+    return data.removeprefix(_BOM)
+
+
+def _parse(data: bytes, source: str) -> dict[str, _Listing]:
+    if data[:4] == b"PAR1":
+        return _from_rows(_parquet_rows(data, source), source)
+    start = data.lstrip()[:1]
+    if start == b"{" and _is_jsonl(data):
+        return _from_rows(_jsonl_rows(data, source), source)
+    if start == b"{":
+        return _from_mapping(_load_json(data, source), source)
+    if start == b"[":
+        raise RunFormatError(
+            "a JSON list has no query IDs; expected {query_id: [doc_id, …]} or JSONL rows", source
+        )
+    return _fast_trec(data) or _slow_trec(data, source)
+
+
+def _is_jsonl(data: bytes) -> bool:
+    first_line = data.lstrip().split(b"\n", 1)[0]
+    try:
+        return "query_id" in json.loads(first_line)
+    except ValueError:
+        return False
+
+
+def _load_json(data: bytes, source: str) -> dict[str, Any]:
+    def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        value = dict(pairs)
+        if len(value) < len(pairs):
+            keys = [key for key, _ in pairs]
+            raise ValueError(f"{next(k for k in keys if keys.count(k) > 1)!r} stands twice")
+        return value
+
+    try:
+        value = json.loads(data, object_pairs_hook=unique)
+    except (ValueError, RecursionError) as err:
+        raise RunFormatError(f"not a JSON value: {err}", source) from None
+    if not isinstance(value, dict):
+        raise RunFormatError(f"expected a JSON object, found {type(value).__name__}", source)
+    return value
+
+
+def _from_mapping(value: Mapping[str, Any], source: str) -> dict[str, _Listing]:
+    listings = {}
+    for query_id, ranked in value.items():
+        where = f"query {query_id!r}"
+        if isinstance(ranked, Mapping):
+            listing = _Listing(list(ranked), list(ranked.values()))
+        elif isinstance(ranked, Sequence) and not isinstance(ranked, (str, bytes)):
+            listing = _Listing(list(ranked), None)
+        else:
+            raise RunFormatError(
+                f"{where}: expected a list of document IDs or {{doc_id: score}}, found "
+                f"{type(ranked).__name__}",
+                source,
+            )
+        _check_listing(query_id, listing, source, None)
+        listings[query_id] = listing
+    return listings
+
+
+def _jsonl_rows(data: bytes, source: str) -> Iterator[tuple[int, Mapping[str, Any]]]:
+    for line, raw in enumerate(data.split(b"\n"), 1):
+        if not raw.strip():
+            continue
+        try:
+            row = json.loads(raw)
+        except (ValueError, RecursionError) as err:
+            raise RunFormatError(f"not a JSON value: {err}", source, line) from None
+        if not isinstance(row, dict):
+            raise RunFormatError(f"expected a JSON object, found {type(row).__name__}", source, line)
+        yield line, row
+
+
+def _parquet_rows(data: bytes, source: str) -> Iterator[tuple[int, Mapping[str, Any]]]:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        table = pq.read_table(io.BytesIO(data))
+    except (pa.ArrowInvalid, OSError) as err:
+        raise RunFormatError(f"not a readable Parquet file: {err}", source) from None
+    columns = {name: table.column(name).to_pylist() for name in table.column_names}
+    for index in range(table.num_rows):
+        yield index + 1, {name: column[index] for name, column in columns.items()}
+
+
+def _from_rows(
+    rows: Iterator[tuple[int, Mapping[str, Any]]], source: str
+) -> dict[str, _Listing]:
+    listings: dict[str, _Listing] = {}
+    for line, row in rows:
+        query_id = row.get("query_id")
+        if not isinstance(query_id, str):
+            raise RunFormatError(f"query_id is {query_id!r}, expected a string", source, line)
+        if "doc_ids" in row:
+            _add_ranking(listings, query_id, row, source, line)
+        elif "doc_id" in row:
+            _add_document(listings, query_id, row, source, line)
+        else:
+            raise RunFormatError(
+                f"expected doc_ids, or doc_id and score, beside query_id; found {sorted(row)}",
+                source,
+                line,
+            )
+    return listings
+
+
+def _add_ranking(
+    listings: dict[str, _Listing], query_id: str, row: Mapping[str, Any], source: str, line: int
+) -> None:
+    if query_id in listings:
+        raise RunFormatError(f"query {query_id!r} has a second row", source, line)
+    doc_ids, scores = row["doc_ids"], row.get("scores")
+    if not isinstance(doc_ids, list) or not isinstance(scores, (list, type(None))):
+        raise RunFormatError("doc_ids and scores must be lists", source, line)
+    if scores is not None and len(scores) != len(doc_ids):
+        raise RunFormatError(f"{len(doc_ids)} doc_ids and {len(scores)} scores", source, line)
+    listing = _Listing(doc_ids, scores)
+    _check_listing(query_id, listing, source, line)
+    listings[query_id] = listing
+
+
+def _add_document(
+    listings: dict[str, _Listing], query_id: str, row: Mapping[str, Any], source: str, line: int
+) -> None:
+    score = row.get("score")
+    one = _Listing([row["doc_id"]], None if score is None else [score])
+    _check_listing(query_id, one, source, line)
+    listing = listings.setdefault(query_id, _Listing([], None if score is None else []))
+    if (listing.scores is None) != (score is None):
+        raise RunFormatError(f"query {query_id!r}: only some rows have a score", source, line)
+    listing.doc_ids += one.doc_ids
+    if listing.scores is not None and one.scores is not None:
+        listing.scores += one.scores
+
+
+def _check_listing(query_id: object, listing: _Listing, source: str, line: int | None) -> None:
+    if not isinstance(query_id, str):
+        raise RunFormatError(f"query_id {query_id!r} is no string", source, line)
+    for doc_id in listing.doc_ids:
+        if not isinstance(doc_id, str):
+            raise RunFormatError(
+                f"query {query_id!r}: document ID {doc_id!r} is {type(doc_id).__name__}, expected "
+                "a string (7 is not '007')",
+                source,
+                line,
+            )
+        if doc_id != doc_id.strip() or not doc_id:
+            raise RunFormatError(
+                f"query {query_id!r}: document ID {doc_id!r} is empty or has blanks at its ends",
+                source,
+                line,
+            )
+    for doc_id, score in zip(listing.doc_ids, listing.scores or ()):
+        if isinstance(score, bool) or not isinstance(score, (int, float)) or math.isnan(score):
+            raise RunFormatError(
+                f"query {query_id!r}, document {doc_id!r}: score {score!r} is not a number",
+                source,
+                line,
+            )
+
+
+def _fast_trec(data: bytes) -> dict[str, _Listing] | None:
+    """Standard six-column TREC in whole-file operations; None where anything is unusual."""
+    tokens = data.split()
+    lines = data.count(b"\n") + (not data.endswith(b"\n"))
+    # One and the same second column ("Q0") also shows that no line is a column short or long.
+    if not tokens or len(tokens) != 6 * lines or len(set(tokens[1::6])) != 1:
+        return None
+    try:
+        scores = list(map(float, tokens[4::6]))
+        query_ids = b"\n".join(tokens[0::6]).decode().split("\n")
+        doc_ids = b"\n".join(tokens[2::6]).decode().split("\n")
+    except ValueError:  # also UnicodeDecodeError
+        return None
+    if any(map(math.isnan, scores)):
+        return None
+    starts = [0] + [i for i in range(1, lines) if query_ids[i] != query_ids[i - 1]] + [lines]
+    listings: dict[str, _Listing] = {}
+    for start, end in zip(starts, starts[1:]):
+        if query_ids[start] in listings:
+            return None  # the query's lines are apart: the slow way joins them
+        listings[query_ids[start]] = _Listing(doc_ids[start:end], scores[start:end])
+    return listings
+
+
+def _slow_trec(data: bytes, source: str) -> dict[str, _Listing]:
+    listings: dict[str, _Listing] = {}
+    ranks: dict[str, list[int]] = {}
+    width = 0
+    for line, fields in _lines(data, source):
+        width = width or len(fields)
+        if len(fields) not in (4, 5, 6) or (len(fields) == 4) != (width == 4):
+            raise RunFormatError(
+                "expected a TREC line (query_id Q0 doc_id rank score tag), JSON or JSONL; found "
+                f"{len(fields)} columns: {' '.join(fields)[:80]!r}",
+                source,
+                line,
+            )
+        query_id, _, doc_id, rank = fields[:4]
+        listing = listings.setdefault(query_id, _Listing([], [] if len(fields) > 4 else None))
+        listing.doc_ids.append(doc_id)
+        if listing.scores is not None:
+            listing.scores.append(_number(fields[4], "score", source, line))
+        else:
+            ranks.setdefault(query_id, []).append(int(_number(rank, "rank", source, line)))
+    for query_id, order in ranks.items():
+        doc_ids = listings[query_id].doc_ids
+        listings[query_id].doc_ids = [doc_ids[i] for i in np.argsort(order, kind="stable")]
+    return listings
+
+
+def _lines(data: bytes, source: str) -> Iterator[tuple[int, list[str]]]:
+    for line, raw in enumerate(data.split(b"\n"), 1):
+        fields = raw.split()  # ASCII blanks and tabs, also the CR of CRLF
+        if not fields:
+            continue
+        try:
+            yield line, [field.decode() for field in fields]
+        except UnicodeDecodeError:
+            raise RunFormatError("not UTF-8", source, line) from None
+
+
+def _number(text: str, what: str, source: str, line: int) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if math.isnan(value):
+        raise RunFormatError(f"{what} {text!r} is not a number", source, line)
+    return value
+
+
+def _ordered(run: Run, listings: dict[str, _Listing], source: str, repeats: str) -> Run:
+    tied = dropped = 0
+    for query_id, listing in listings.items():
+        ranking = listing.doc_ids
+        if listing.scores is not None:
+            ranking, ties_here = _by_score(listing, run.ties)
+            tied += ties_here
+        if len(set(ranking)) < len(ranking):
+            if repeats == "error":
+                raise RunFormatError(repeated_document(query_id, ranking), source)
+            unique = keep_first(ranking)
+            dropped += len(ranking) - len(unique)
+            ranking = unique
+        run.rankings[query_id] = ranking
+    return replace(run, n_tied=tied, n_repeats_dropped=dropped)
+
+
+def _by_score(listing: _Listing, ties: str) -> tuple[list[str], int]:
+    scores = listing.scores or []
+    pairs = list(zip(scores, scores[1:]))
+    if ties == "input" and all(a > b for a, b in pairs):
+        return listing.doc_ids, 0
+    order = list(range(len(scores)))
+    if ties == "trec_eval":
+        order.sort(key=lambda i: listing.doc_ids[i], reverse=True)
+    order.sort(key=lambda i: -scores[i])
+    ranked = [scores[i] for i in order]
+    equal_next = [a == b for a, b in zip(ranked, ranked[1:])] + [False]
+    tied = sum(here or before for here, before in zip(equal_next, [False, *equal_next]))
+    return [listing.doc_ids[i] for i in order], tied
