@@ -14,7 +14,7 @@ from collections.abc import Sequence
 import click
 
 from nclue_core._version import __version__
-from nclue_core.errors import ExitCode, NClueError
+from nclue_core.errors import ExitCode
 
 # name -> (module in this package, one line of help); in the order a new user meets them
 COMMANDS: dict[str, tuple[str, str]] = {
@@ -74,9 +74,6 @@ def main(args: Sequence[str] | None = None) -> int:
     """Run the command line; returns the exit code (and is the console script)."""
     try:
         result = cli.main(args=args, prog_name="nclue", standalone_mode=False)
-    except NClueError as err:
-        click.echo(f"nclue: {err}", err=True)
-        return int(err.exit_code)
     except click.ClickException as err:
         err.show()
         return int(ExitCode.USAGE)
@@ -86,6 +83,13 @@ def main(args: Sequence[str] | None = None) -> int:
     except BrokenPipeError:  # `nclue … | head`: the reader has left, nothing is wrong
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return int(ExitCode.OK)
+    except Exception as err:
+        # The kit's errors carry their exit code (also those of the metric, which stands alone);
+        # anything else is a bug and keeps its traceback.
+        if not isinstance(getattr(err, "exit_code", None), int):
+            raise
+        click.echo(f"nclue: {err}", err=True)
+        return int(getattr(err, "exit_code", ExitCode.FAILED))
     return result if isinstance(result, int) else int(ExitCode.OK)
 
 

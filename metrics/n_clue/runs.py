@@ -43,8 +43,6 @@ MAX_BYTES = 4 * 2**30  # of one file, unpacked
 class RunFormatError(ScoringError):
     """A run file that cannot be understood; the message names file, line and value."""
 
-    exit_code = 3
-
     def __init__(self, message: str, source: str, line: int | None = None) -> None:
         where = source if line is None else f"{source}:{line}"
         super().__init__(f"{where}: {message}")

@@ -39,6 +39,8 @@ IntArray = NDArray[np.int64]
 class ScoringError(ValueError):
     """Input that cannot be scored; the message names query, document and value."""
 
+    exit_code = 3  # of the command line: input that cannot be understood
+
 
 @dataclass(frozen=True, eq=False)
 class Judgments:

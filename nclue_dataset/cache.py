@@ -1,0 +1,141 @@
+"""Put configurations into the cache of `datasets`, so that plain ``load_dataset`` finds them.
+
+``load_dataset("nclue", X)`` finds no such repository on the Hub and falls back to
+``<cache>/nclue/<config>/<version>/<hash>``, newest first. So every configuration has exactly one
+folder there, its hash follows the content, and a folder appears whole or not at all: it is
+built under another name in the same file system and renamed, under a lock.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from filelock import FileLock
+
+from nclue_core._version import __version__
+from nclue_dataset.tables import config_names
+
+if TYPE_CHECKING:
+    from nclue_dataset.release import Collection
+
+# Part of every hash: change it when rows or features change for the same release.
+LAYOUT_VERSION = "1"
+
+
+@dataclass(frozen=True)
+class PreparedConfig:
+    """A configuration in the cache."""
+
+    config: str
+    path: str
+    rows: dict[str, int]  # per split
+    fresh: bool  # False: it was there already, with the same content
+
+
+def datasets_cache() -> Path:
+    """The cache folder of `datasets` (``$HF_DATASETS_CACHE``, below ``$HF_HOME``)."""
+    import datasets
+
+    return Path(datasets.config.HF_DATASETS_CACHE).expanduser()
+
+
+def prepare_configs(
+    collection: Collection, content_hash: str, version: str | None, *, force: bool = False
+) -> list[PreparedConfig]:
+    """Build all configurations of a collection into the cache; stale ones are removed.
+
+    Safe beside other processes that prepare or load: one prepares at a time, readers see the
+    old folder or the new one.
+
+    Args:
+        collection: The parsed collection.
+        content_hash: Hash of the release files that it was read from.
+        version: Version of the release.
+        force: Build again even if the same content is there.
+    """
+    root = datasets_cache() / "nclue"
+    root.mkdir(parents=True, exist_ok=True)
+    with FileLock(root.parent / ".nclue.lock"):
+        prepared = [
+            _prepare_config(root, collection, config, content_hash, version, force)
+            for config in config_names(collection)
+        ]
+        _remove_configs(root, collection.name, {item.config for item in prepared})
+    return prepared
+
+
+def _prepare_config(
+    root: Path, collection: Collection, config: str, content_hash: str, version: str | None,
+    force: bool,
+) -> PreparedConfig:  # fmt: skip
+    folder_hash = hashlib.sha256(
+        f"{content_hash} {LAYOUT_VERSION} {__version__} {config}".encode()
+    ).hexdigest()[:32]
+    present = [path for path in (root / config).glob("*/*") if path.name == folder_hash]
+    if present and not force and _split_rows(present[0]) is not None:
+        _keep_only(root / config, present[0])
+        return PreparedConfig(config, str(present[0]), _split_rows(present[0]) or {}, fresh=False)
+    final = _build(root, collection, config, folder_hash, version)
+    _keep_only(root / config, final)
+    return PreparedConfig(config, str(final), _split_rows(final) or {}, fresh=True)
+
+
+def _build(
+    root: Path, collection: Collection, config: str, folder_hash: str, version: str | None
+) -> Path:
+    from nclue_dataset.builder import NClueBuilder
+
+    # Not below `root`: whatever is there counts as prepared for load_dataset.
+    with tempfile.TemporaryDirectory(prefix=".nclue-building-", dir=root.parent) as staging:
+        builder = NClueBuilder(
+            collection=collection,
+            config_name=config,
+            version=version,
+            cache_dir=staging,
+            hash=folder_hash,
+        )
+        builder.download_and_prepare()
+        built = Path(builder.cache_dir)
+        final = root / built.relative_to(Path(staging) / "nclue")
+        final.parent.mkdir(parents=True, exist_ok=True)
+        if final.exists():
+            shutil.rmtree(final)
+        built.rename(final)
+    os.utime(final)
+    return final
+
+
+def _split_rows(folder: Path) -> dict[str, int] | None:
+    """Rows per split as recorded in a cache folder, None if the folder is not complete."""
+    try:
+        info = json.loads((folder / "dataset_info.json").read_text(encoding="utf-8"))
+        splits = {name: int(split["num_examples"]) for name, split in info["splits"].items()}
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+    files = {path.name for path in folder.glob("*.arrow")}
+    complete = all(any(f.startswith(f"nclue-{name}") for f in files) for name in splits)
+    return splits if complete else None
+
+
+def _keep_only(config_folder: Path, keep: Path) -> None:
+    for version in config_folder.iterdir():
+        for folder in version.iterdir() if version.is_dir() else ():
+            if folder != keep:
+                shutil.rmtree(folder) if folder.is_dir() else folder.unlink()
+        if version.is_dir() and not any(version.iterdir()):
+            version.rmdir()
+
+
+def _remove_configs(root: Path, collection: str, keep: set[str]) -> None:
+    # A configuration that the new release no longer has must not be found any more.
+    for folder in root.iterdir():
+        ours = folder.name == collection or folder.name.startswith(f"{collection}-")
+        if ours and folder.name not in keep and not folder.name.endswith("-pages"):
+            shutil.rmtree(folder)
