@@ -18,17 +18,16 @@ from nclue_cli.output import print_json
 @click.option("--release", type=click.Path(path_type=Path, exists=True, file_okay=False),
               help="Take the collections from this release directory.")  # fmt: skip
 @json_option
-def command(
-    folder: Path, configs: tuple[str, ...], release: Path | None, as_json: bool
-) -> None:
+def command(folder: Path, configs: tuple[str, ...], release: Path | None, as_json: bool) -> None:
     """Write the Hub-ready FOLDER: Parquet per configuration and split, and the dataset card.
 
     load_dataset("FOLDER", "mini") then gives the same rows as after `nclue prepare`. Only
     annotations are written, never page texts, images or PDFs.
     """
+    from nclue_dataset.release import read_release
+
     from nclue_dataset.collections import load_collection
     from nclue_dataset.export import export
-    from nclue_dataset.release import read_release
 
     if release is not None:
         names = configs or tuple(read_release(release).collections)

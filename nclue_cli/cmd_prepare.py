@@ -38,9 +38,7 @@ def command(
     """
     from nclue_dataset.prepare import prepare
 
-    prepared = prepare(
-        configs, release=release, revision=revision, mapping=mapping, force=force
-    )
+    prepared = prepare(configs, release=release, revision=revision, mapping=mapping, force=force)
     for item in prepared:
         for warning in item.warnings:
             say(f"warning: {warning}")

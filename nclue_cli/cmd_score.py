@@ -23,11 +23,11 @@ from nclue_core.errors import ExitCode
 @click.option("--qrels", "copy", default="final", show_default=True,
               help="Qrel copy: final, or initial where the release keeps one.")  # fmt: skip
 @click.option("--ties", type=click.Choice(["input", "trec_eval"]), default="input",
-              show_default=True, help="Order of equal scores: as in the file, or trec_eval's.")  # fmt: skip
+              show_default=True, help="Order of equal scores.")  # fmt: skip
 @click.option("--repeats", type=click.Choice(["error", "first"]), default="error",
               show_default=True, help="A document twice in one ranking.")  # fmt: skip
 @click.option("--exclude", type=click.Path(path_type=Path, exists=True, dir_okay=False),
-              help="JSON file {query_id: [doc_id, …]} of documents to leave out before ranking.")  # fmt: skip
+              help="JSON {query_id: [doc_id, …]}: leave these out before ranking.")  # fmt: skip
 @click.option("--strict", is_flag=True, help="Fail if a query of the collection has no ranking.")
 @click.option("--per-query", is_flag=True, help="With --json: also the scores of every query.")
 @json_option
@@ -111,10 +111,10 @@ def _some(names: tuple[str, ...]) -> str:
 
 
 def _print_table(scored: list[Any], ks: tuple[int, ...]) -> None:
+    from nclue_metric import summarize
     from rich.table import Table
 
     from nclue_dataset.scoring import signature
-    from nclue_metric import summarize
 
     console = out_console()
     for k in ks:

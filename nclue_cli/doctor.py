@@ -133,10 +133,9 @@ def _collections() -> list[Finding]:
 
 def _datasets_cache() -> Path:
     # As `datasets` resolves it; importing the library for this would take seconds.
-    home = os.environ.get("HF_HOME") or os.path.join(
-        os.environ.get("XDG_CACHE_HOME", "~/.cache"), "huggingface"
-    )
-    return Path(os.environ.get("HF_DATASETS_CACHE") or os.path.join(home, "datasets")).expanduser()
+    home = Path(os.environ.get("XDG_CACHE_HOME", "~/.cache")) / "huggingface"
+    home = Path(os.environ.get("HF_HOME") or home)
+    return Path(os.environ.get("HF_DATASETS_CACHE") or home / "datasets").expanduser()
 
 
 def _hub_cache() -> Finding:
@@ -155,5 +154,3 @@ def _disk() -> Finding:
     if free < LOW_DISK_BYTES:
         remedy = "the PDFs of CrossPage and their page texts need several GB"
     return Finding("free disk", remedy is None, f"{free / 2**30:.1f} GB at {folder}", remedy)
-
-

@@ -5,13 +5,12 @@ from __future__ import annotations
 import contextlib
 import gzip
 import hashlib
-import io
 import os
 import re
 import secrets
 from collections.abc import Iterator
 from pathlib import Path
-from typing import IO, BinaryIO
+from typing import BinaryIO
 
 GZIP_MAGIC = b"\x1f\x8b"
 SHA256_PATTERN = re.compile(r"[0-9a-f]{64}")
@@ -45,16 +44,10 @@ def unsafe_id_reason(identifier: str) -> str | None:
 
 def sha256_file(path: Path) -> str:
     """SHA-256 of a file as 64 lower-case hexadecimal digits."""
-    with path.open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest() if hasattr(
-            hashlib, "file_digest"
-        ) else _sha256_stream(stream)
-
-
-def _sha256_stream(stream: BinaryIO) -> str:
     digest = hashlib.sha256()
-    while block := stream.read(1 << 20):
-        digest.update(block)
+    with path.open("rb") as stream:
+        while block := stream.read(1 << 20):
+            digest.update(block)
     return digest.hexdigest()
 
 
@@ -88,13 +81,6 @@ def atomic_write(path: Path) -> Iterator[BinaryIO]:
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write a text file atomically, as UTF-8 with ``\\n`` line ends."""
+    """Write a text file atomically, as UTF-8, line ends as they are."""
     with atomic_write(path) as stream:
         stream.write(text.encode("utf-8"))
-
-
-@contextlib.contextmanager
-def gzip_writer(stream: BinaryIO) -> Iterator[IO[bytes]]:
-    """A gzip layer whose bytes depend on the content alone (no name, no time)."""
-    with gzip.GzipFile(filename="", mode="wb", fileobj=stream, mtime=0) as packed:
-        yield io.BufferedWriter(packed)  # type: ignore[type-var]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import glob
 import re
 from collections import Counter
 from pathlib import Path
@@ -40,7 +39,9 @@ def check_card(folder: Path) -> list[str]:
     Returns:
         Messages; empty if the folder can be uploaded.
     """
-    problems = [f"{path.name}: a loader script; `datasets` runs none" for path in folder.glob("*.py")]
+    problems = [
+        f"{path.name}: a loader script; `datasets` runs none" for path in folder.glob("*.py")
+    ]
     try:
         metadata = _front_matter((folder / "README.md").read_text(encoding="utf-8"))
     except (OSError, ValueError, yaml.YAMLError) as err:
@@ -51,7 +52,9 @@ def check_card(folder: Path) -> list[str]:
     if not configs:
         problems.append("README.md: no configs, so the library would guess them from file names")
     names = [str(item.get("config_name")) for item in configs]
-    problems += [f"config {name!r} is declared twice" for name, n in Counter(names).items() if n > 1]
+    problems += [
+        f"config {name!r} is declared twice" for name, n in Counter(names).items() if n > 1
+    ]
     defaults = [name for name, item in zip(names, configs, strict=True) if item.get("default")]
     if len(defaults) > 1:
         problems.append(f"two configs are the default: {', '.join(defaults)}")
@@ -75,16 +78,22 @@ def _config_problems(folder: Path, name: str, config: dict[str, Any]) -> list[st
     if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
         return [*problems, f"{name}: data_files is no list of split and path"]
     splits = Counter(str(entry.get("split")) for entry in entries)
-    problems += [f"{name}: split {split!r} is declared twice" for split, n in splits.items() if n > 1]
+    problems += [
+        f"{name}: split {split!r} is declared twice" for split, n in splits.items() if n > 1
+    ]
     problems += [f"{name}: {p}" for split in splits if (p := split_name_problem(split))]
     patterns = [path for entry in entries for path in _as_list(entry.get("path"))]
     for pattern in patterns:
-        if pattern.startswith(("/", "..")) or not glob.glob(str(folder / pattern)):
+        if pattern.startswith(("/", "..")) or not any(folder.glob(pattern)):
             problems.append(f"{name}: no file in the folder matches {pattern!r}")
     endings = sorted({Path(pattern).suffix for pattern in patterns})
     if len(endings) > 1:
         problems.append(f"{name}: files of several formats ({', '.join(endings)})")
     return problems
+
+
+def _repeated(names: list[str]) -> list[str]:
+    return [name for name, count in Counter(names).items() if count > 1]
 
 
 def _as_list(value: Any) -> list[str]:

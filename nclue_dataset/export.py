@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import yaml
-
 from nclue_cards import read_card
+
 from nclue_core.errors import InputError, NClueError
 from nclue_core.schema import COLLECTIONS
 from nclue_dataset.card_check import check_card
@@ -35,7 +35,9 @@ class ExportedFile:
     rows: int
 
 
-def export(collections: Sequence[Collection], folder: Path, *, default: str | None = None) -> list[ExportedFile]:
+def export(
+    collections: Sequence[Collection], folder: Path, *, default: str | None = None
+) -> list[ExportedFile]:
     """Write collections as a Hub-ready folder.
 
     Args:

@@ -95,9 +95,7 @@ def _prepare_from_source(
         found = read_release(folder, mapping)
         absent = [name for name in names if name not in found.collections]
         if absent:
-            raise UsageError(
-                f"the release holds {', '.join(found.collections)}, not {absent[0]!r}"
-            )
+            raise UsageError(f"the release holds {', '.join(found.collections)}, not {absent[0]!r}")
         origin = source or f"public repository, revision {revision or 'main'}"
         return [
             _prepare_one(_keep_copy(found, name, origin), name, origin, force)

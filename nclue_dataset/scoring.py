@@ -7,9 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from nclue_core.errors import InputError, UsageError
 from nclue_metric import Judgments, QueryScores, score_rankings, summarize
 from nclue_metric.runs import Run, read_run
+from numpy.typing import NDArray
+
+from nclue_core.errors import InputError, UsageError
 
 if TYPE_CHECKING:
     from nclue_dataset.release import Collection
@@ -182,7 +184,7 @@ def _without(ranking: Sequence[str], excluded: Sequence[str]) -> Sequence[str]:
 def _per_query(scored: ScoredRun, query_ids: Sequence[str]) -> dict[str, dict[str, Any]]:
     table: dict[str, dict[str, Any]] = {query_id: {} for query_id in query_ids}
     for k, at_k in scored.scores.items():
-        columns = {
+        columns: dict[str, NDArray[Any]] = {
             f"n_clue_score@{k}": at_k.score,
             f"gold_hit@{k}": at_k.hit,
             f"gold_ndcg@{k}": at_k.gold_ndcg,

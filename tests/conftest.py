@@ -2,8 +2,21 @@
 
 from __future__ import annotations
 
+import atexit
 import os
+import shutil
+import tempfile
 from pathlib import Path
+
+# Before anything imports a Hugging Face library: no test asks the Hub, or reads or writes the
+# caches of the person who runs it.
+_CACHES = tempfile.mkdtemp(prefix="nclue-tests-")
+atexit.register(shutil.rmtree, _CACHES, ignore_errors=True)
+os.environ["HF_HUB_OFFLINE"] = "1"
+os.environ["HF_HOME"] = f"{_CACHES}/huggingface"
+os.environ["NCLUE_CACHE"] = f"{_CACHES}/nclue"
+for _name in ("HF_DATASETS_CACHE", "HF_MODULES_CACHE", "HF_EVALUATE_CACHE"):
+    os.environ.pop(_name, None)
 
 import pytest
 
@@ -25,7 +38,16 @@ def project_dir() -> Path:
     return PROJECT
 
 
-@pytest.fixture(autouse=True)
-def _own_caches(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
-    """No test reads or writes the caches of the person who runs it, nor asks the Hub."""
-    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+@pytest.fixture
+def own_caches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Caches of this test alone, for this process and the ones it starts; returns the root."""
+    home = tmp_path / "caches"
+    settings = {
+        "HF_HOME": home / "huggingface",
+        "HF_DATASETS_CACHE": home / "huggingface" / "datasets",
+        "HF_MODULES_CACHE": home / "huggingface" / "modules",
+        "NCLUE_CACHE": home / "nclue",
+    }
+    for name, folder in settings.items():
+        monkeypatch.setenv(name, str(folder))
+    return home

@@ -5,13 +5,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from .scoring import ScoringError
-from .scoring import grade_problem
-from .scoring import repeated_document
+from .scoring import ScoringError, grade_problem, repeated_document
 
 SHAPE = (
     "expected predictions=[[doc_id, …], …] (one ranked list of document IDs per query, best first) "
@@ -30,7 +27,9 @@ def check_batch(predictions: Any, references: Any) -> None:
         if column is None or isinstance(column, (str, bytes, Mapping)):
             raise ScoringError(f"{name} is {type(column).__name__}; {SHAPE}")
     if len(predictions) != len(references):
-        raise ScoringError(f"{len(predictions)} predictions and {len(references)} references; {SHAPE}")
+        raise ScoringError(
+            f"{len(predictions)} predictions and {len(references)} references; {SHAPE}"
+        )
     for index, (ranking, reference) in enumerate(zip(predictions, references)):
         check_ranking(f"predictions[{index}]", ranking)
         check_reference(f"references[{index}]", reference)
@@ -38,10 +37,10 @@ def check_batch(predictions: Any, references: Any) -> None:
 
 def check_ranking(name: str, ranking: Any) -> None:
     """A ranking is a list of different strings."""
-    if isinstance(ranking, (str, bytes, Mapping)) or not isinstance(ranking, Sequence):
-        if not hasattr(ranking, "tolist"):  # a numpy array is a sequence in all but name
-            raise ScoringError(f"{name} is {type(ranking).__name__} {ranking!r:.60}; {SHAPE}")
+    if hasattr(ranking, "tolist"):  # a numpy array is a sequence in all but name
         ranking = ranking.tolist()
+    if isinstance(ranking, (str, bytes)) or not isinstance(ranking, Sequence):
+        raise ScoringError(f"{name} is {type(ranking).__name__} {ranking!r:.60}; {SHAPE}")
     try:
         "".join(ranking)
     except TypeError:

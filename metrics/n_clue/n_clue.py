@@ -12,10 +12,7 @@ import numpy as np
 
 from .inputs import check_batch
 from .runs import read_run
-from .scoring import Judgments
-from .scoring import ScoringError
-from .scoring import score_rankings
-from .scoring import summarize
+from .scoring import Judgments, ScoringError, score_rankings, summarize
 
 __all__ = ["NClue", "read_run"]
 
@@ -104,7 +101,7 @@ class NClue(evaluate.Metric):
         query_ids: Any = None,
     ) -> dict[str, Any]:
         judgments = judgments_of(references, query_ids)
-        ks = [k] if isinstance(k, (int, np.integer)) else list(k)
+        ks: list[int] = list(k) if isinstance(k, (list, tuple, range)) else [k]
         scores = score_rankings(judgments, predictions, ks, gain)
         result: dict[str, Any] = {}
         for at_k in scores.values():

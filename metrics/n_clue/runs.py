@@ -20,19 +20,15 @@ import io
 import json
 import math
 import zlib
-from collections.abc import Iterator
-from collections.abc import Mapping
-from collections.abc import Sequence
-from dataclasses import dataclass
-from dataclasses import replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from .scoring import ScoringError
-from .scoring import keep_first
-from .scoring import repeated_document
+from .scoring import ScoringError, keep_first, repeated_document
 
 TIES = ("input", "trec_eval")
 REPEATS = ("error", "first")
@@ -236,7 +232,9 @@ def _jsonl_rows(data: bytes, source: str) -> Iterator[tuple[int, Mapping[str, An
         except (ValueError, RecursionError) as err:
             raise RunFormatError(f"not a JSON value: {err}", source, line) from None
         if not isinstance(row, dict):
-            raise RunFormatError(f"expected a JSON object, found {type(row).__name__}", source, line)
+            raise RunFormatError(
+                f"expected a JSON object, found {type(row).__name__}", source, line
+            )
         yield line, row
 
 
@@ -253,9 +251,7 @@ def _parquet_rows(data: bytes, source: str) -> Iterator[tuple[int, Mapping[str, 
         yield index + 1, {name: column[index] for name, column in columns.items()}
 
 
-def _from_rows(
-    rows: Iterator[tuple[int, Mapping[str, Any]]], source: str
-) -> dict[str, _Listing]:
+def _from_rows(rows: Iterator[tuple[int, Mapping[str, Any]]], source: str) -> dict[str, _Listing]:
     listings: dict[str, _Listing] = {}
     for line, row in rows:
         query_id = row.get("query_id")
@@ -346,7 +342,7 @@ def _fast_trec(data: bytes) -> dict[str, _Listing] | None:
         return None
     starts = [0] + [i for i in range(1, lines) if query_ids[i] != query_ids[i - 1]] + [lines]
     listings: dict[str, _Listing] = {}
-    for start, end in zip(starts, starts[1:]):
+    for start, end in pairwise(starts):
         if query_ids[start] in listings:
             return None  # the query's lines are apart: the slow way joins them
         listings[query_ids[start]] = _Listing(doc_ids[start:end], scores[start:end])
@@ -419,7 +415,7 @@ def _ordered(run: Run, listings: dict[str, _Listing], source: str, repeats: str)
 
 def _by_score(listing: _Listing, ties: str) -> tuple[list[str], int]:
     scores = listing.scores or []
-    pairs = list(zip(scores, scores[1:]))
+    pairs = list(pairwise(scores))
     if ties == "input" and all(a > b for a, b in pairs):
         return listing.doc_ids, 0
     order = list(range(len(scores)))
@@ -427,6 +423,6 @@ def _by_score(listing: _Listing, ties: str) -> tuple[list[str], int]:
         order.sort(key=lambda i: listing.doc_ids[i], reverse=True)
     order.sort(key=lambda i: -scores[i])
     ranked = [scores[i] for i in order]
-    equal_next = [a == b for a, b in zip(ranked, ranked[1:])] + [False]
+    equal_next = [a == b for a, b in pairwise(ranked)] + [False]
     tied = sum(here or before for here, before in zip(equal_next, [False, *equal_next]))
     return [listing.doc_ids[i] for i in order], tied

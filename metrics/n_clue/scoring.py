@@ -16,10 +16,8 @@ Ties are the caller's: a ranking is a list, best first. This file needs numpy al
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
-from collections.abc import Sequence
-from dataclasses import dataclass
-from dataclasses import field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import repeat
 from typing import Any
@@ -217,9 +215,7 @@ def score_grades(
         gold_rank=gold_rank,
         subset_rank=subset_rank,
         gold_ndcg=_ratio(is_gold @ _discounts(k), _ideal_gold(judgments, k)),
-        graded_ndcg=_ratio(
-            _gains(gain)[top] @ _discounts(k), _ideal_graded(judgments, k, gain)
-        ),
+        graded_ndcg=_ratio(_gains(gain)[top] @ _discounts(k), _ideal_graded(judgments, k, gain)),
     )
 
 
