@@ -78,7 +78,7 @@ def embedded_run(collection: Collection, system: str, form: str) -> Run:
             f"{system!r} is neither a file nor a system of {collection.name} in the form {form}; "
             f"its systems are: {', '.join(systems) or 'none'}"
         )
-    return Run(system, rankings, has_scores=False, ties="input")
+    return Run(system, rankings, ties="input")
 
 
 def open_run(

@@ -19,6 +19,7 @@ import gzip
 import io
 import json
 import math
+import operator
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -32,6 +33,7 @@ from .scoring import ScoringError, keep_first, repeated_document
 
 TIES = ("input", "trec_eval")
 REPEATS = ("error", "first")
+BLANKS = " \t\n\r"
 _BOM = b"\xef\xbb\xbf"
 MAX_BYTES = 4 * 2**30  # of one file, unpacked
 
@@ -50,7 +52,6 @@ class Run:
 
     name: str
     rankings: dict[str, list[str]]  # best first
-    has_scores: bool
     ties: str  # the rule that ordered equal scores
     n_tied: int = 0  # documents whose score equals that of a neighbour in the ranking
     n_repeats_dropped: int = 0  # with repeats="first"
@@ -61,7 +62,7 @@ class _Listing:
     """What one query has in a file, in file order."""
 
     doc_ids: list[str]
-    scores: list[float] | None  # None: the file has no scores, its order counts
+    scores: list[float] | None  # None: the file has no scores or they fall, its order counts
 
 
 def read_run(path: Path | str, *, ties: str = "input", repeats: str = "error") -> Run:
@@ -94,13 +95,7 @@ def parse_run(
     listings = _parse(data, source)
     if not listings:
         raise RunFormatError("the file holds no ranking", source)
-    run = Run(
-        name=name,
-        rankings={},
-        has_scores=any(item.scores is not None for item in listings.values()),
-        ties=ties,
-    )
-    return _ordered(run, listings, source, repeats)
+    return _ordered(Run(name, {}, ties), listings, source, repeats)
 
 
 def run_from_mapping(
@@ -108,8 +103,7 @@ def run_from_mapping(
 ) -> Run:
     """A run from ``{query_id: [doc_id, …]}`` or ``{query_id: {doc_id: score}}``."""
     listings = _from_mapping(value, name)
-    run = Run(name, {}, any(item.scores is not None for item in listings.values()), ties)
-    return _ordered(run, listings, name, repeats)
+    return _ordered(Run(name, {}, ties), listings, name, repeats)
 
 
 def read_qrels(path: Path | str) -> dict[str, dict[str, int]]:
@@ -243,12 +237,25 @@ def _parquet_rows(data: bytes, source: str) -> Iterator[tuple[int, Mapping[str, 
     import pyarrow.parquet as pq
 
     try:
-        table = pq.read_table(io.BytesIO(data))
+        table = pq.read_table(pa.BufferReader(data), use_threads=False)
     except (pa.ArrowInvalid, OSError) as err:
         raise RunFormatError(f"not a readable Parquet file: {err}", source) from None
-    columns = {name: table.column(name).to_pylist() for name in table.column_names}
-    for index in range(table.num_rows):
-        yield index + 1, {name: column[index] for name, column in columns.items()}
+    columns = {name: _column_values(table.column(name)) for name in table.column_names}
+    for index, values in enumerate(zip(*columns.values()), 1):
+        yield index, dict(zip(columns, values))
+
+
+def _column_values(column: Any) -> list[Any]:
+    """Values of an Arrow column; lists of strings the fast way (no object per scalar)."""
+    import pyarrow as pa
+
+    if not pa.types.is_list(column.type) or column.null_count:
+        values: list[Any] = column.to_pylist()
+        return values
+    lists = column.combine_chunks()
+    flat = lists.flatten().to_numpy(zero_copy_only=False).tolist()
+    ends = np.cumsum(lists.value_lengths().to_numpy()).tolist()
+    return [flat[start:end] for start, end in pairwise([0, *ends])]
 
 
 def _from_rows(rows: Iterator[tuple[int, Mapping[str, Any]]], source: str) -> dict[str, _Listing]:
@@ -302,6 +309,8 @@ def _add_document(
 def _check_listing(query_id: object, listing: _Listing, source: str, line: int | None) -> None:
     if not isinstance(query_id, str):
         raise RunFormatError(f"query_id {query_id!r} is no string", source, line)
+    if _are_plain_ids(listing.doc_ids) and listing.scores is None:
+        return
     for doc_id in listing.doc_ids:
         if not isinstance(doc_id, str):
             raise RunFormatError(
@@ -310,7 +319,7 @@ def _check_listing(query_id: object, listing: _Listing, source: str, line: int |
                 source,
                 line,
             )
-        if doc_id != doc_id.strip() or not doc_id:
+        if doc_id != doc_id.strip(BLANKS) or not doc_id:
             raise RunFormatError(
                 f"query {query_id!r}: document ID {doc_id!r} is empty or has blanks at its ends",
                 source,
@@ -325,28 +334,47 @@ def _check_listing(query_id: object, listing: _Listing, source: str, line: int |
             )
 
 
+def _are_plain_ids(doc_ids: list[Any]) -> bool:
+    try:
+        text = "\0".join(doc_ids)
+    except TypeError:
+        return False
+    return all(doc_ids) and not any(blank in text for blank in BLANKS)
+
+
+# Blanks of str.split() that are no blanks of a TREC line.
+_RARE_BLANKS = (b"\x0b", b"\x0c", b"\x1c", b"\x1d", b"\x1e", b"\x1f")
+
+
 def _fast_trec(data: bytes) -> dict[str, _Listing] | None:
     """Standard six-column TREC in whole-file operations; None where anything is unusual."""
-    tokens = data.split()
+    if not data.isascii() or any(blank in data for blank in _RARE_BLANKS):
+        return None
+    tokens = data.decode("ascii").split()
     lines = data.count(b"\n") + (not data.endswith(b"\n"))
     # One and the same second column ("Q0") also shows that no line is a column short or long.
     if not tokens or len(tokens) != 6 * lines or len(set(tokens[1::6])) != 1:
         return None
     try:
-        scores = list(map(float, tokens[4::6]))
-        query_ids = b"\n".join(tokens[0::6]).decode().split("\n")
-        doc_ids = b"\n".join(tokens[2::6]).decode().split("\n")
-    except ValueError:  # also UnicodeDecodeError
+        scores = np.fromiter(map(float, tokens[4::6]), dtype=np.float64, count=lines)
+    except ValueError:
         return None
-    if any(map(math.isnan, scores)):
+    query_ids = tokens[0::6]
+    new = np.fromiter(map(operator.ne, query_ids, query_ids[1:]), dtype=np.bool_, count=lines - 1)
+    if np.isnan(scores).any():
         return None
-    starts = [0] + [i for i in range(1, lines) if query_ids[i] != query_ids[i - 1]] + [lines]
-    listings: dict[str, _Listing] = {}
-    for start, end in pairwise(starts):
-        if query_ids[start] in listings:
-            return None  # the query's lines are apart: the slow way joins them
-        listings[query_ids[start]] = _Listing(doc_ids[start:end], scores[start:end])
-    return listings
+    starts = [0, *(np.flatnonzero(new) + 1).tolist(), lines]
+    if len(set(query_ids)) < len(starts) - 1:
+        return None  # a query's lines are apart: the slow way joins them
+    # Falling scores, the usual case, need no sorting: the order is that of the file.
+    falls = bool(((np.diff(scores) < 0) | new).all())
+    doc_ids = tokens[2::6]
+    return {
+        query_ids[start]: _Listing(
+            doc_ids[start:end], None if falls else scores[start:end].tolist()
+        )
+        for start, end in pairwise(starts)
+    }
 
 
 def _slow_trec(data: bytes, source: str) -> dict[str, _Listing]:

@@ -16,10 +16,10 @@ Ties are the caller's: a ranking is a list, best first. This file needs numpy al
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import repeat
+from itertools import chain, repeat
 from typing import Any
 
 import numpy as np
@@ -144,19 +144,23 @@ class Judgments:
             ScoringError: Another number of rankings than queries, an ID that is no string, or a
                 document that stands twice among the first k.
         """
-        _check_rankings(rankings, len(self))
-        rows = []
-        zeros = repeat(0)
-        for query_id, table, ranking in zip(self.query_ids, self.grades, rankings):
-            top = ranking[:k]
-            try:
-                "".join(top)  # the cheapest test that all are strings
-            except TypeError:
-                raise ScoringError(_id_problem(query_id, top)) from None
-            if len(set(top)) < len(top):
-                raise ScoringError(repeated_document(query_id, top))
-            rows.append(bytes(map(table.get, top, zeros)).ljust(k, b"\0"))
-        return np.frombuffer(b"".join(rows), dtype=np.uint8).reshape(len(self), k)
+        tops = _top_documents(rankings, len(self), k)
+        try:
+            "".join(chain.from_iterable(tops))  # the cheapest test that all are strings
+            distinct = list(map(len, map(set, tops)))
+        except TypeError:
+            raise ScoringError(_id_problem(self.query_ids, tops)) from None
+        lengths = list(map(len, tops))
+        if distinct != lengths:
+            row = next(i for i, top in enumerate(tops) if distinct[i] != lengths[i])
+            raise ScoringError(repeated_document(self.query_ids[row], tops[row]))
+        # One pass in C: grade of each document of each ranking, 0 for what is not judged.
+        grades = map(map, self._lookups, tops, repeat(repeat(0)))
+        return _padded(bytes(chain.from_iterable(grades)), lengths, k)
+
+    @cached_property
+    def _lookups(self) -> list[Callable[..., int | None]]:
+        return [table.get for table in self.grades]
 
 
 @dataclass(frozen=True)
@@ -325,19 +329,37 @@ def grade_problem(doc_id: object, grade: object, n: int) -> str | None:
     return None
 
 
-def _check_rankings(rankings: Sequence[Sequence[str]], expected: int) -> None:
+def _top_documents(rankings: Sequence[Sequence[str]], expected: int, k: int) -> list[Sequence[str]]:
     if len(rankings) != expected:
         raise ScoringError(f"{len(rankings)} rankings for {expected} queries: expected one each")
-    for index, ranking in enumerate(rankings):
-        if isinstance(ranking, (str, bytes)) or not isinstance(ranking, Sequence):
-            raise ScoringError(
-                f"ranking {index} is {type(ranking).__name__} {ranking!r:.60}, expected a list of "
-                "document IDs, best first"
-            )
+    if any(type(ranking) is not list for ranking in rankings):
+        for index, ranking in enumerate(rankings):
+            if isinstance(ranking, (str, bytes)) or not isinstance(ranking, Sequence):
+                raise ScoringError(
+                    f"ranking {index} is {type(ranking).__name__} {ranking!r:.60}, expected a list "
+                    "of document IDs, best first"
+                )
+    return [ranking if len(ranking) <= k else ranking[:k] for ranking in rankings]
 
 
-def _id_problem(query_id: str, ranking: Sequence[object]) -> str:
-    rank, doc_id = next((r, d) for r, d in enumerate(ranking, 1) if not isinstance(d, str))
+def _padded(grades: bytes, lengths: list[int], k: int) -> NDArray[np.uint8]:
+    """Consecutive rows of the given lengths as a matrix of k columns, 0 behind each row."""
+    flat = np.frombuffer(grades, dtype=np.uint8)
+    if flat.size == len(lengths) * k:
+        return flat.reshape(len(lengths), k)
+    present = np.arange(k) < np.array(lengths, dtype=np.int64)[:, None]
+    matrix = np.zeros(present.shape, dtype=np.uint8)
+    matrix[present] = flat
+    return matrix
+
+
+def _id_problem(query_ids: Sequence[str], rankings: Sequence[Sequence[object]]) -> str:
+    query_id, rank, doc_id = next(
+        (query_id, rank, doc_id)
+        for query_id, ranking in zip(query_ids, rankings)
+        for rank, doc_id in enumerate(ranking, 1)
+        if not isinstance(doc_id, str)
+    )
     return (
         f"query {query_id!r}, rank {rank}: document ID {doc_id!r} is {type(doc_id).__name__}, "
         "expected str (IDs are compared as exact strings: 7 is not '007')"
