@@ -1,0 +1,51 @@
+"""What became of one document in one step: a state, a reason, and how many pages.
+
+A document that fails is data, not an exception that stops the run: every state below is printed
+by `status` and stands in the manifest.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from nclue_core.errors import NClueError
+
+OK = "ok"
+PARTIAL = "partial"  # some pages done, the reason names the others
+PASSWORD_REQUIRED = "password_required"  # noqa: S105 - a state, not a password
+BROKEN = "broken"  # a PDF that cannot be opened, or none of whose pages can be read
+NO_PAGES = "no_pages"
+NOT_PDF = "not_pdf"
+MISSING = "missing"  # no such file
+TIMEOUT = "timeout"
+OUT_OF_MEMORY = "out_of_memory"
+CRASHED = "crashed"  # the process that worked on it died
+ENGINE_FAILED = "engine_failed"  # the OCR program ended without a usable result
+
+DOCUMENT_STATES = (
+    OK, PARTIAL, PASSWORD_REQUIRED, BROKEN, NO_PAGES, NOT_PDF, MISSING, TIMEOUT, OUT_OF_MEMORY,
+    CRASHED, ENGINE_FAILED,
+)  # fmt: skip
+
+# Another try cannot change these: the file itself has to change.
+PERMANENT_STATES = frozenset([PASSWORD_REQUIRED, BROKEN, NO_PAGES, NOT_PDF])
+
+
+@dataclass(frozen=True)
+class DocumentOutcome:
+    """The end of one step (text, render, OCR) for one document."""
+
+    state: str  # one of DOCUMENT_STATES
+    reason: str  # empty where the state is ok; else one sentence for a reader
+    pages_done: int  # pages whose result is on disk, from this run or an earlier one
+    pages_total: int | None  # None where the document could not be opened
+    seconds: float  # wall clock time of this run
+
+
+class DocumentError(NClueError):
+    """One document cannot be worked on; ``state`` is one of DOCUMENT_STATES."""
+
+    def __init__(self, state: str, reason: str) -> None:
+        self.state = state
+        self.reason = reason
+        super().__init__(f"{state}: {reason}")
