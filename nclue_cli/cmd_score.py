@@ -28,6 +28,8 @@ from nclue_core.errors import ExitCode
               show_default=True, help="A document twice in one ranking.")  # fmt: skip
 @click.option("--exclude", type=click.Path(path_type=Path, exists=True, dir_okay=False),
               help="JSON {query_id: [doc_id, …]}: leave these out before ranking.")  # fmt: skip
+@click.option("--support", "support_ms", type=click.IntRange(1), multiple=True, metavar="M",
+              help="Also Gold+Support@M, for runs with surfaced pages; repeatable.")  # fmt: skip
 @click.option("--strict", is_flag=True, help="Fail if a query of the collection has no ranking.")
 @click.option("--per-query", is_flag=True, help="With --json: also the scores of every query.")
 @json_option
@@ -42,6 +44,7 @@ def command(
     ties: str,
     repeats: str,
     exclude: Path | None,
+    support_ms: tuple[int, ...],
     strict: bool,
     per_query: bool,
     as_json: bool,
@@ -67,6 +70,7 @@ def command(
             gain=gain,
             excluded=excluded,
             copy=copy,
+            support_ms=support_ms,
         )
         for run in runs
     ]
@@ -129,4 +133,15 @@ def _print_table(scored: list[Any], ks: tuple[int, ...]) -> None:
                      "subset_first", "gold_first")  # fmt: skip
             table.add_row(item.run.name, *(f"{values[f'{name}@{k}']:.1f}" for name in names))
         console.print(table)
+        for item in scored:
+            for at_m in item.support.values() if k == max(ks) else ():
+                console.print(f"{item.run.name}: {_support_line(summarize_support(at_m), at_m.m)}")
     console.print(signature(scored[0].conditions))
+
+
+def _support_line(values: dict[str, Any], m: int) -> str:
+    return (
+        f"Gold+Support@{m} {values[f'gold_support@{m}']:.1f}; among {values['n_gold_hit']} queries "
+        f"with a gold hit, conditions covered {values[f'condition_page_coverage@{m}']:.1f}, all "
+        f"conditions {values[f'all_condition_page_coverage@{m}']:.1f}"
+    )

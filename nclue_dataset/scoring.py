@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from nclue_metric import Judgments, QueryScores, score_rankings, summarize
 from nclue_metric.runs import Run, read_run
+from nclue_metric.support import SupportScores, summarize_support, support_scores
 from numpy.typing import NDArray
 
 from nclue_core.errors import InputError, UsageError
@@ -27,12 +28,15 @@ class ScoredRun:
     extra: tuple[str, ...]  # rankings of queries that are not in the collection: not scored
     unjudged_documents: int  # documents that are not in the corpus
     conditions: dict[str, Any]
+    support: dict[int, SupportScores] = field(default_factory=dict)  # per m, with surfaced pages
 
     def to_json(self, per_query: Sequence[str] | None = None) -> dict[str, Any]:
         """The result as data; with ``per_query`` (the query IDs) also every score."""
         result: dict[str, Any] = {"run": self.run.name}
         for at_k in self.scores.values():
             result.update(summarize(at_k))
+        for at_m in self.support.values():
+            result.update(summarize_support(at_m))
         result["n_missing"] = len(self.missing)
         result["missing_queries"] = list(self.missing)
         result["extra_queries"] = list(self.extra)
@@ -100,6 +104,7 @@ def score_run(
     gain: str = "linear",
     excluded: Mapping[str, Sequence[str]] | None = None,
     copy: str = "final",
+    support_ms: Sequence[int] = (),
 ) -> ScoredRun:
     """Score one run against all queries of the collection.
 
@@ -112,6 +117,7 @@ def score_run(
         gain: Gain of graded NDCG.
         excluded: Per query, documents to leave out before ranks are counted.
         copy: Name of the qrel copy; recorded.
+        support_ms: Also score page support at these m (the run must hold surfaced pages).
 
     Queries that the run lacks are scored as empty rankings, and listed.
     """
@@ -135,6 +141,32 @@ def score_run(
         extra=aligned.extra,
         unjudged_documents=len(returned - corpus) if corpus else 0,
         conditions=_conditions(collection, judgments, run, form, ks, gain, copy, bool(excluded)),
+        support=_page_support(collection, judgments, run, rankings, max(ks), support_ms, copy),
+    )
+
+
+def _page_support(
+    collection: Collection,
+    judgments: Judgments,
+    run: Run,
+    rankings: Sequence[Sequence[str]],
+    k: int,
+    ms: Sequence[int],
+    copy: str,
+) -> dict[int, SupportScores]:
+    if not ms:
+        return {}
+    evidence: dict[str, dict[str, list[tuple[int, ...]]]] = {}
+    for row in collection.qrels[copy]:
+        pages = [item.pages for item in row.evidence]
+        evidence.setdefault(row.query_id, {})[row.doc_id] = pages
+    return support_scores(
+        judgments,
+        rankings,
+        [run.pages.get(query_id, {}) for query_id in judgments.query_ids],
+        [evidence.get(query_id, {}) for query_id in judgments.query_ids],
+        k=k,
+        ms=ms,
     )
 
 

@@ -138,3 +138,30 @@ def test_files_suit_the_import_scanner_of_evaluate(project_dir: Path) -> None:
 
 def test_version_of_the_metric_is_that_of_the_kit() -> None:
     assert nclue_core.__version__ == module.VERSION
+
+
+def test_examples_of_the_metric_card_give_what_the_card_says(
+    metric: Any, project_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(evaluate, "load", lambda name: metric)
+    card = project_dir / "metrics" / "n_clue" / "README.md"
+    outcome = doctest.testfile(str(card), module_relative=False)
+    assert outcome.attempted >= 9
+    assert outcome.failed == 0
+
+
+def test_page_support_is_computed_where_pages_are_given(metric: Any) -> None:
+    result = metric.compute(
+        predictions=[["g"], ["g"]],
+        references=[REFERENCE] * 2,
+        surfaced_pages=[{"g": [(2, 0.9), (5, 0.8)]}, {"g": [(2, 0.9)]}],
+        evidence=[{"g": [[2], [5]]}] * 2,
+        m=[1, 3],
+    )
+    assert (result["gold_support@1"], result["gold_support@3"]) == (0, 50)
+    assert result["condition_page_coverage@3"] == 75
+
+
+def test_page_support_without_evidence_is_refused(metric: Any) -> None:
+    with pytest.raises(ValueError, match="go together"):
+        metric.compute(predictions=[["g"]], references=[REFERENCE], surfaced_pages=[{}])

@@ -161,3 +161,16 @@ def test_qrels_of_both_formats_are_read(tmp_path: Path) -> None:
     (tmp_path / "a").write_text("q1 0 a 2\nq1 0 b 1\n")
     (tmp_path / "b").write_text('{"q1": {"a": 2, "b": 1}}')
     assert read_qrels(tmp_path / "a") == read_qrels(tmp_path / "b") == {"q1": {"a": 2, "b": 1}}
+
+
+def test_surfaced_pages_come_along_with_a_ranking() -> None:
+    row = {"query_id": "q", "doc_ids": ["a", "b"], "pages": [[[3, 0.5], [7, 0.25]], []]}
+    run = parse_run(json.dumps(row).encode(), name="r")
+    assert run.pages == {"q": {"a": [(3, 0.5), (7, 0.25)], "b": []}}
+
+
+@pytest.mark.parametrize("pages", [[[3]], [[[3.5, 1]], []], [[["3", 1]], []], [3, 4]])
+def test_malformed_surfaced_pages_are_refused(pages: list) -> None:
+    row = {"query_id": "q", "doc_ids": ["a", "b"], "pages": pages}
+    with pytest.raises(RunFormatError, match="r:1: .*page"):
+        parse_run(json.dumps(row).encode(), name="r", source="r")

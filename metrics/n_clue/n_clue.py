@@ -13,6 +13,7 @@ import numpy as np
 from .inputs import check_batch
 from .runs import read_run
 from .scoring import Judgments, ScoringError, score_rankings, summarize
+from .support import summarize_support, support_scores
 
 __all__ = ["NClue", "read_run"]
 
@@ -22,7 +23,8 @@ _CITATION = """\
 @article{cha2026nclue,
   title  = {Do Current Retrievers Cover All the Evidence? A Controlled Study of Conjunctive
             Cross-Page Retrieval},
-  author = {Cha and others},
+  author = {Cha, Sungguk and Kim, DongWook and Kim, Mintae and Han, Youngsub and Jeon, Byoung-Ki
+            and Lee, Sangyeob},
   year   = {2026},
   eprint = {2607.24165},
   archivePrefix = {arXiv}
@@ -43,10 +45,14 @@ Args:
     gain: "linear" (default, as trec_eval) or "exponential", for graded NDCG.
     per_query: also return every score per query (default False).
     query_ids: names of the queries, for messages and the result (default their positions).
+    surfaced_pages: for Gold+Support, per query {doc_id: [(page, score), ...]} as the system found.
+    evidence: with surfaced_pages, per query {doc_id: [pages of each condition, ...]} of the golds.
+    m: with surfaced_pages, how many pages count per document, or a list of numbers (default 3).
 Returns:
     A dict of percentages: n_clue_score@k, gold_hit@k, gold_ndcg@k, graded_ndcg@k, the outcome
     shares miss@k, subset_first@k and gold_first@k; n_queries, the denominator; how many queries
-    have an undefined NDCG; n_empty, the queries without results (they count as misses); and
+    have an undefined NDCG; with surfaced_pages gold_support@m and the page coverages among queries
+    with a gold hit; n_empty, the queries without results (they count as misses); and
     signature, the conditions of the result.
 Examples:
     >>> import evaluate
@@ -99,13 +105,24 @@ class NClue(evaluate.Metric):
         gain: str = "linear",
         per_query: bool = False,
         query_ids: Any = None,
+        surfaced_pages: Any = None,
+        evidence: Any = None,
+        m: Any = 3,
     ) -> dict[str, Any]:
         judgments = judgments_of(references, query_ids)
-        ks: list[int] = list(k) if isinstance(k, (list, tuple, range)) else [k]
+        ks = as_list(k)
         scores = score_rankings(judgments, predictions, ks, gain)
         result: dict[str, Any] = {}
         for at_k in scores.values():
             result.update(summarize(at_k))
+        if (surfaced_pages is None) != (evidence is None):
+            raise ScoringError("surfaced_pages and evidence go together: give both or neither")
+        if surfaced_pages is not None:
+            support = support_scores(
+                judgments, predictions, surfaced_pages, evidence, k=max(ks), ms=as_list(m)
+            )
+            for at_m in support.values():
+                result.update(summarize_support(at_m))
         result["n_empty"] = sum(1 for ranking in predictions if not ranking)
         result["signature"] = signature(judgments, ks, gain)
         if per_query:
@@ -127,6 +144,11 @@ PER_QUERY = {
     "gold_rank": "gold_rank",
     "subset_rank": "subset_rank",
 }
+
+
+def as_list(value: Any) -> list[int]:
+    """One number or several, as a list."""
+    return list(value) if isinstance(value, (list, tuple, range)) else [value]
 
 
 def judgments_of(references: Any, query_ids: Any = None) -> Judgments:

@@ -5,7 +5,8 @@ Formats are told apart by content, gzip included; names don't matter.
     TREC      ``query_id Q0 doc_id rank score tag`` (the tag may be absent), or without scores
               ``query_id Q0 doc_id rank``
     JSON      ``{query_id: [doc_id, …]}`` (best first) or ``{query_id: {doc_id: score}}``
-    JSONL     rows ``{"query_id", "doc_ids", "scores"?}`` or ``{"query_id", "doc_id", "score"}``
+    JSONL     rows ``{"query_id", "doc_ids", "scores"?, "pages"?}``, where pages has a list of
+              [page number, score] for each document, or ``{"query_id", "doc_id", "score"}``
     Parquet   the same columns as JSONL
 
 Order (``ties="input"``): by falling score; equal scores keep the order of the file; without
@@ -22,7 +23,7 @@ import math
 import operator
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -55,6 +56,8 @@ class Run:
     ties: str  # the rule that ordered equal scores
     n_tied: int = 0  # documents whose score equals that of a neighbour in the ranking
     n_repeats_dropped: int = 0  # with repeats="first"
+    # Surfaced pages, for page support: query_id -> doc_id -> (1-based page, score), if any.
+    pages: dict[str, dict[str, list[tuple[int, float]]]] = field(default_factory=dict)
 
 
 @dataclass
@@ -287,8 +290,12 @@ def _add_ranking(
         raise RunFormatError("doc_ids and scores must be lists", source, line)
     if scores is not None and len(scores) != len(doc_ids):
         raise RunFormatError(f"{len(doc_ids)} doc_ids and {len(scores)} scores", source, line)
-    listing = _Listing(doc_ids, scores)
+    pages = row.get("pages")
+    if pages is not None and (not isinstance(pages, list) or len(pages) != len(doc_ids)):
+        raise RunFormatError("pages must be a list of pages for each of doc_ids", source, line)
+    listing = _Listing(doc_ids, scores, pages)
     _check_listing(query_id, listing, source, line)
+    _check_pages(query_id, listing, source, line)
     listings[query_id] = listing
 
 
@@ -332,6 +339,18 @@ def _check_listing(query_id: object, listing: _Listing, source: str, line: int |
                 source,
                 line,
             )
+
+
+def _check_pages(query_id: str, listing: _Listing, source: str, line: int) -> None:
+    for doc_id, pages in zip(listing.doc_ids, listing.pages or ()):
+        for pair in pages if isinstance(pages, list) else [pages]:
+            if not (isinstance(pair, list) and len(pair) == 2 and type(pair[0]) is int):
+                raise RunFormatError(
+                    f"query {query_id!r}, document {doc_id!r}: expected [page number, score] "
+                    f"pairs, found {pair!r}",
+                    source,
+                    line,
+                )
 
 
 def _are_plain_ids(doc_ids: list[Any]) -> bool:
@@ -438,6 +457,11 @@ def _ordered(run: Run, listings: dict[str, _Listing], source: str, repeats: str)
             dropped += len(ranking) - len(unique)
             ranking = unique
         run.rankings[query_id] = ranking
+        if listing.pages is not None:
+            run.pages[query_id] = {
+                doc_id: [(int(page), score) for page, score in pages]
+                for doc_id, pages in zip(listing.doc_ids, listing.pages)
+            }
     return replace(run, n_tied=tied, n_repeats_dropped=dropped)
 
 
