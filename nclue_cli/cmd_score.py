@@ -116,6 +116,7 @@ def _some(names: tuple[str, ...]) -> str:
 
 def _print_table(scored: list[Any], ks: tuple[int, ...]) -> None:
     from nclue_metric import summarize
+    from nclue_metric.support import summarize_support
     from rich.table import Table
 
     from nclue_dataset.scoring import signature

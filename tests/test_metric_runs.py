@@ -172,5 +172,5 @@ def test_surfaced_pages_come_along_with_a_ranking() -> None:
 @pytest.mark.parametrize("pages", [[[3]], [[[3.5, 1]], []], [[["3", 1]], []], [3, 4]])
 def test_malformed_surfaced_pages_are_refused(pages: list) -> None:
     row = {"query_id": "q", "doc_ids": ["a", "b"], "pages": pages}
-    with pytest.raises(RunFormatError, match="r:1: .*page"):
+    with pytest.raises(RunFormatError, match=r"r:1: .*page"):
         parse_run(json.dumps(row).encode(), name="r", source="r")

@@ -66,6 +66,7 @@ class _Listing:
 
     doc_ids: list[str]
     scores: list[float] | None  # None: the file has no scores or they fall, its order counts
+    pages: list[list[list[float]]] | None = None  # per document [page, score] pairs
 
 
 def read_run(path: Path | str, *, ties: str = "input", repeats: str = "error") -> Run:
