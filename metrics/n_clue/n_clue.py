@@ -11,11 +11,11 @@ import evaluate
 import numpy as np
 
 from .inputs import check_batch
-from .runs import read_run
+from .runs import parse_run, read_run
 from .scoring import Judgments, ScoringError, score_rankings, summarize
 from .support import summarize_support, support_scores
 
-__all__ = ["NClue", "read_run"]
+__all__ = ["NClue", "parse_run", "read_run"]
 
 VERSION = "0.1.0"
 

@@ -159,7 +159,7 @@ class Judgments:
         return _padded(bytes(chain.from_iterable(grades)), lengths, k)
 
     @cached_property
-    def _lookups(self) -> list[Callable[..., int | None]]:
+    def _lookups(self) -> list[Callable[[str, int], int]]:
         return [table.get for table in self.grades]
 
 
