@@ -1,0 +1,76 @@
+"""Reading order: the order of the file where it is plausible, else cuts through white space."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from nclue_reconstruct.textlines import Box
+
+MAX_CUT_BOXES = 600  # more boxes than this are no page of text; they are sorted by row
+MIN_COLUMN_GAP = 6.0  # points
+
+
+def reading_order(boxes: Sequence[Box]) -> list[int]:
+    """Indices of the boxes in reading order.
+
+    A file mostly stores its text in reading order, whatever the layout; this is kept unless it
+    goes back up within a column. Then the page is cut recursively along white space, into
+    bands first and columns inside them.
+    """
+    order = list(range(len(boxes)))
+    if len(boxes) < 2 or not _goes_back_up(boxes):
+        return order
+    if len(boxes) > MAX_CUT_BOXES:
+        return sorted(order, key=lambda i: (round(boxes[i][1]), boxes[i][0]))
+    return _cut(boxes, order, 0)
+
+
+def _goes_back_up(boxes: Sequence[Box]) -> bool:
+    return any(
+        after[3] <= before[1] + 1 and _overlap(before, after) > 0
+        for before, after in zip(boxes, boxes[1:])
+    )
+
+
+def _overlap(a: Box, b: Box) -> float:
+    return min(a[2], b[2]) - max(a[0], b[0])
+
+
+def _cut(boxes: Sequence[Box], indices: list[int], depth: int) -> list[int]:
+    if len(indices) < 2 or depth > 40:
+        return _by_row(boxes, indices)
+    parts = _split(boxes, indices, axis=0, gap=MIN_COLUMN_GAP)
+    if len(parts) < 2:
+        parts = _join_bands(boxes, _split(boxes, indices, axis=1, gap=0.0))
+    if len(parts) < 2:
+        return _by_row(boxes, indices)
+    return [i for part in parts for i in _cut(boxes, part, depth + 1)]
+
+
+def _join_bands(boxes: Sequence[Box], bands: list[list[int]]) -> list[list[int]]:
+    """Join neighbouring bands that have columns in common: columns are read to their end."""
+    joined = [bands[0]]
+    for band in bands[1:]:
+        both = joined[-1] + band
+        if len(_split(boxes, both, axis=0, gap=MIN_COLUMN_GAP)) > 1:
+            joined[-1] = both
+        else:
+            joined.append(band)
+    return joined
+
+
+def _split(boxes: Sequence[Box], indices: list[int], axis: int, gap: float) -> list[list[int]]:
+    """Groups of boxes with white space of more than ``gap`` between them along an axis."""
+    ordered = sorted(indices, key=lambda i: boxes[i][axis])
+    groups = [[ordered[0]]]
+    end = boxes[ordered[0]][axis + 2]
+    for index in ordered[1:]:
+        if boxes[index][axis] > end + gap:
+            groups.append([])
+        groups[-1].append(index)
+        end = max(end, boxes[index][axis + 2])
+    return groups
+
+
+def _by_row(boxes: Sequence[Box], indices: list[int]) -> list[int]:
+    return sorted(indices, key=lambda i: (boxes[i][1], boxes[i][0]))

@@ -1,0 +1,267 @@
+"""Page texts from the text layer of a PDF (engine ``text``): for born-digital documents.
+
+Blocks come in reading order with their type. Headings are recognised by the outline, their
+numbering, size and weight; running headers, footers and page numbers by what repeats over the
+pages, and are kept as blocks but left out of the page's text. Images are not decoded, hyphens at
+line ends stay as they are printed, ligatures are expanded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+from nclue_core.files import sha256_file
+from nclue_core.pages import Block, PageRecord
+from nclue_reconstruct import headings, running
+from nclue_reconstruct.headings import Typography, Unit
+from nclue_reconstruct.pdf_open import open_pdf, quiet_pymupdf
+from nclue_reconstruct.reading_order import reading_order
+from nclue_reconstruct.textlines import Box, Line, PageLines, read_lines
+
+ENGINE = "text"
+NOTE_CONTENTS = "table of contents"
+NOTE_SIDEWAYS = "text runs sideways"
+NOTE_UNREADABLE_TEXT = "text layer unreadable: its fonts have no usable Unicode map"
+NOTE_UNREADABLE_PAGE = "page cannot be read"
+
+RUNNING_TYPES = ("header", "footer", "page_number")
+_STYLE_STEP = 1.08  # sizes that differ by less belong to one style
+
+
+def extract_document(pdf: Path, doc_id: str, sha256: str | None = None) -> Iterator[PageRecord]:
+    """Yield one record per page of a PDF, from its text layer alone.
+
+    Args:
+        pdf: The file; encrypted is fine where the user password is empty.
+        doc_id: Goes into the records.
+        sha256: Of the file, where it is known; else it is computed.
+
+    Yields:
+        Records in page order. A page without readable text has ``has_text`` False; ``note``
+        says what else must be known (table of contents, text running sideways, unreadable).
+
+    Raises:
+        DocumentError: The file cannot be opened (password, damage, no pages, no PDF).
+    """
+    sha256 = sha256 or sha256_file(pdf)
+    version = engine_version()
+    with open_pdf(pdf) as document:
+        pages = list(read_lines(document))
+        typography = headings.measure(pages, _outline(document))
+    layouts = _lay_out(pages, typography)
+    headings.assign_levels(
+        [unit for _, units in layouts for unit in units if unit.kind == "title"]
+    )
+    for page, units in layouts:
+        yield _record(page, units, doc_id, sha256, version)
+
+
+def engine_version() -> str:
+    """Name and version of what reads the text layer."""
+    return f"pymupdf {quiet_pymupdf().__version__}"
+
+
+def _outline(document: Any) -> list[Any]:
+    try:
+        return list(document.get_toc(simple=True))
+    except Exception:  # a damaged outline takes nothing from the pages
+        return []
+
+
+def _lay_out(
+    pages: list[PageLines], typography: Typography
+) -> list[tuple[PageLines, list[Unit]]]:
+    frames = running.find_running(pages, typography.body_size)
+    return [(page, _page_units(page, frames[page.page], typography)) for page in pages]
+
+
+def _page_units(page: PageLines, frame: dict[int, str], typography: Typography) -> list[Unit]:
+    """Units of a page in order: headers, the body in reading order, footers and page number."""
+    body = [line for index, line in enumerate(page.lines) if index not in frame]
+    units = _ordered(list(_units(body)), page)
+    headings.mark_headings(units, page.page, typography)
+    if is_contents([row for unit in units for row in unit.rows]):
+        _undo_entries(units)
+    units = _merge_headings(units)
+    around = [_frame_unit(page.lines[index], kind) for index, kind in sorted(frame.items())]
+    headers = [unit for unit in around if unit.box[1] < page.height / 2]
+    return headers + units + [unit for unit in around if unit.box[1] >= page.height / 2]
+
+
+def _ordered(units: list[Unit], page: PageLines) -> list[Unit]:
+    if page.sideways:  # boxes say little about the order; the file's order stays
+        return units
+    return [units[i] for i in reading_order([unit.box for unit in units])]
+
+
+def _frame_unit(line: Line, kind: str) -> Unit:
+    return Unit([line.text], line.box, line.size, line.bold, cells=1, kind=kind)
+
+
+def _units(lines: Iterable[Line]) -> Iterator[Unit]:
+    """Split the blocks of a page where the style changes."""
+    current: Unit | None = None
+    block = -1
+    for row in _rows(lines):
+        number, unit = row
+        if current is not None and number == block and _continues(current, unit):
+            _append(current, unit)
+            continue
+        if current is not None:
+            yield current
+        current, block = unit, number
+    if current is not None:
+        yield current
+
+
+def _rows(lines: Iterable[Line]) -> Iterator[tuple[int, Unit]]:
+    """Join lines of a block that stand side by side (cells, dot leaders, tab stops)."""
+    current: Unit | None = None
+    last: Line | None = None
+    for line in lines:
+        if current is not None and last is not None and _same_row(last, line):
+            _extend_row(current, line)
+        else:
+            if current is not None and last is not None:
+                yield last.block, current
+            current = Unit([line.text], line.box, line.size, line.bold, cells=1)
+        last = line
+    if current is not None and last is not None:
+        yield last.block, current
+
+
+def _same_row(last: Line, line: Line) -> bool:
+    if last.block != line.block or not (last.upright and line.upright):
+        return False
+    shared = min(last.box[3], line.box[3]) - max(last.box[1], line.box[1])
+    lower = min(last.box[3] - last.box[1], line.box[3] - line.box[1])
+    return shared > 0.6 * lower and line.box[0] >= last.box[2] - 1
+
+
+def _extend_row(row: Unit, line: Line) -> None:
+    share = len(row.rows[0]) / (len(row.rows[0]) + len(line.text))
+    row.rows[0] = f"{row.rows[0]} {line.text}"
+    row.size = share * row.size + (1 - share) * line.size
+    row.bold = row.bold and line.bold
+    row.box = _union(row.box, line.box)
+    row.cells += 1
+
+
+def _continues(unit: Unit, row: Unit) -> bool:
+    """Whether a row belongs to the unit above it in the same block."""
+    larger, smaller = max(unit.size, row.size), max(min(unit.size, row.size), 0.1)
+    if larger / smaller > _STYLE_STEP and sum(c.isalpha() for c in row.rows[0]) >= 3:
+        return False
+    if unit.bold == row.bold:
+        return True
+    # A bold row amid a sentence is emphasis; after the end of one it may be a heading.
+    return row.bold and not unit.rows[-1].endswith((".", ":", "?", "!", ";", ")"))
+
+
+def _append(unit: Unit, row: Unit) -> None:
+    unit.rows.extend(row.rows)
+    unit.box = _union(unit.box, row.box)
+    unit.cells += row.cells
+    unit.bold = unit.bold and row.bold
+
+
+def _union(a: Box, b: Box) -> Box:
+    return min(a[0], b[0]), min(a[1], b[1]), max(a[2], b[2]), max(a[3], b[3])
+
+
+def _merge_headings(units: list[Unit]) -> list[Unit]:
+    """Join the lines of one heading that the file stores as several blocks."""
+    merged: list[Unit] = []
+    for unit in units:
+        if merged and _same_heading(merged[-1], unit):
+            _append(merged[-1], unit)
+        else:
+            merged.append(unit)
+    return merged
+
+
+def _same_heading(first: Unit, second: Unit) -> bool:
+    return (
+        first.kind == second.kind == "title"
+        and first.style == second.style
+        and first.level is None
+        and second.level is None
+        and not first.beside
+        and len(first.text) + len(second.text) <= headings.MAX_HEADING_CHARS
+        and headings.without_number(second.rows[0]) == second.rows[0]
+        and -first.size < second.box[1] - first.box[3] < 0.8 * first.size
+    )
+
+
+def is_contents(rows: list[str]) -> bool:
+    """Whether a page is a table of contents: many rows end in dots and a page number."""
+    entries = sum(headings.ends_with_leader(row) for row in rows)
+    if entries >= 5 or entries >= 3 and 3 * entries >= len(rows):
+        return True
+    titled = any(headings.letters(row) in ("contents", "tableofcontents") for row in rows[:6])
+    numbered = sum(row[-1].isdigit() and not row[0].isdigit() or row[-1:].isdigit() for row in rows)
+    return titled and len(rows) >= 4 and 2 * numbered >= len(rows)
+
+
+def _undo_entries(units: list[Unit]) -> None:
+    """On a page of contents only what has no page number after it can be a heading."""
+    for unit in units:
+        if unit.kind == "title" and (unit.rows[-1][-1].isdigit() or unit is not units[0]):
+            unit.kind, unit.level = "text", None
+
+
+def _record(
+    page: PageLines, units: list[Unit], doc_id: str, sha256: str, version: str
+) -> PageRecord:
+    garbled = _is_garbled("".join(unit.text for unit in units))
+    blocks = () if garbled else tuple(_block(unit, page) for unit in units)
+    text = "\n".join(block.text for block in blocks if block.type not in RUNNING_TYPES)
+    return PageRecord(
+        doc_id=doc_id,
+        page=page.page,
+        text=text,
+        blocks=blocks,
+        width=None if page.error else round(page.width, 2),
+        height=None if page.error else round(page.height, 2),
+        engine=ENGINE,
+        engine_version=version,
+        dpi=None,
+        sha256=sha256,
+        has_text=any(c.isalnum() for c in text),
+        note=_note(page, units, garbled),
+    )
+
+
+def _note(page: PageLines, units: list[Unit], garbled: bool) -> str | None:
+    notes = [f"{NOTE_UNREADABLE_PAGE}: {page.error}"] if page.error else []
+    if garbled:
+        notes.append(NOTE_UNREADABLE_TEXT)
+    if page.lines and page.sideways:
+        notes.append(NOTE_SIDEWAYS)
+    if is_contents([row for unit in units if unit.kind not in RUNNING_TYPES for row in unit.rows]):
+        notes.append(NOTE_CONTENTS)
+    return "; ".join(notes) or None
+
+
+def _is_garbled(text: str) -> bool:
+    """Most characters are not text: unknown, private use, or control."""
+    visible = [c for c in text if not c.isspace()]
+    bad = sum(c == "\ufffd" or "\ue000" <= c <= "\uf8ff" or "\x80" <= c <= "\x9f" for c in visible)
+    return len(visible) >= 20 and 2 * bad > len(visible)
+
+
+def _block(unit: Unit, page: PageLines) -> Block:
+    text = " ".join(unit.rows) if unit.kind == "title" else unit.text
+    return Block(unit.kind, text, _fractions(unit.box, page), unit.level)
+
+
+def _fractions(box: Box, page: PageLines) -> Box:
+    x0, x1 = (_clip(box[i] / page.width) for i in (0, 2))
+    y0, y1 = (_clip(box[i] / page.height) for i in (1, 3))
+    return x0, y0, x1, y1
+
+
+def _clip(value: float) -> float:
+    return round(min(max(value, 0.0), 1.0), 4)

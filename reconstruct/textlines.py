@@ -1,0 +1,91 @@
+"""The lines of a page as the PDF's text layer has them: text, place, size, weight."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from nclue_reconstruct.pdf_open import one_line, quiet_pymupdf
+
+MAX_LINE_CHARS = 5_000  # longer "lines" are damage; nothing on paper is so wide
+BOLD_FLAG = 16  # PyMuPDF: bit 4 of a span's flags
+BOLD_NAMES = ("bold", "black", "heavy", "semibold", "demi")
+
+# Lone surrogates cannot be written as UTF-8; controls are what broken fonts leave behind.
+_CLEAN = {code: None for code in (*range(0x00, 0x09), *range(0x0B, 0x20), 0x7F)}
+_CLEAN |= {code: "\ufffd" for code in range(0xD800, 0xE000)}
+_CLEAN |= {0x09: " ", 0x0A: " ", 0xA0: " "}
+
+Box = tuple[float, float, float, float]  # x0, y0, x1, y1 in points, origin at the top left
+
+
+@dataclass(slots=True)
+class Line:
+    """One line of a text layer (MuPDF splits lines at wide gaps)."""
+
+    text: str
+    box: Box
+    size: float  # of the font, in points; weighted by characters
+    bold: bool
+    upright: bool  # the text runs from left to right on the page as displayed
+    block: int  # number of MuPDF's block on this page
+
+
+@dataclass(slots=True)
+class PageLines:
+    """One page before anything is known of the document around it."""
+
+    page: int  # 1-based
+    width: float
+    height: float
+    lines: list[Line] = field(default_factory=list)
+    error: str | None = None  # the page cannot be read
+
+    @property
+    def sideways(self) -> bool:
+        """Most of the text runs up or down the displayed page."""
+        upright = sum(len(line.text) for line in self.lines if line.upright)
+        return 2 * upright < sum(len(line.text) for line in self.lines)
+
+
+def read_lines(document: Any) -> Iterator[PageLines]:
+    """Yield the lines of every page of an open document; images are not decoded."""
+    pymupdf = quiet_pymupdf()
+    # Ligatures are expanded (no TEXT_PRESERVE_LIGATURES), hyphens stay (no TEXT_DEHYPHENATE).
+    flags = pymupdf.TEXT_PRESERVE_WHITESPACE | pymupdf.TEXT_MEDIABOX_CLIP
+    for index in range(document.page_count):
+        yield _read_page(document, index, flags)
+
+
+def _read_page(document: Any, index: int, flags: int) -> PageLines:
+    try:
+        page = document.load_page(index)
+        rect = page.rect
+        found = PageLines(index + 1, max(rect.width, 1.0), max(rect.height, 1.0))
+        blocks = page.get_text("dict", flags=flags)["blocks"]
+    except Exception as err:  # MuPDF's errors have no common base in all versions
+        return PageLines(index + 1, 0.0, 0.0, error=one_line(err))
+    for number, block in enumerate(blocks):
+        lines = (_line(raw, number) for raw in block.get("lines", ()))
+        found.lines.extend(line for line in lines if line is not None)
+    return found
+
+
+def _line(raw: dict[str, Any], block: int) -> Line | None:
+    spans = raw["spans"]
+    text = "".join(span["text"] for span in spans).translate(_CLEAN)[:MAX_LINE_CHARS].strip()
+    if not text:
+        return None
+    weights = [(len(span["text"].strip()), span) for span in spans]
+    total = sum(weight for weight, _ in weights) or 1
+    size = sum(weight * span["size"] for weight, span in weights) / total
+    bold = sum(weight for weight, span in weights if _is_bold(span))
+    return Line(text, raw["bbox"], size, bold >= 0.9 * total, raw["dir"][0] > 0.9, block)
+
+
+def _is_bold(span: dict[str, Any]) -> bool:
+    if span["flags"] & BOLD_FLAG:
+        return True
+    font = span["font"].lower()
+    return any(name in font for name in BOLD_NAMES)
