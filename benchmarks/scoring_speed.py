@@ -98,7 +98,12 @@ def from_memory(depth: int) -> dict[str, float]:
     return medians(
         {
             "pytrec_eval nDCG + hit": lambda: [evaluator.evaluate(run) for run in scored],
-            "n-Clue from string IDs": lambda: [score_rankings(judgments, r) for r in aligned],
+            "n-Clue from string IDs": lambda: [
+                score_rankings(judgments, r, checked=True) for r in aligned
+            ],
+            "n-Clue from string IDs, checking them": lambda: [
+                score_rankings(judgments, r) for r in aligned
+            ],
             "numpy pass on codes": lambda: numpy_codes(codes, table, judgments.n_conditions, ideal),
             "n-Clue from codes": lambda: [
                 score_grades(table[rows, run], judgments, 10) for run in codes
@@ -115,7 +120,7 @@ import json
 qrels, n = json.load(open(sys.argv[1]))
 judgments = Judgments.from_mapping(qrels, n)
 for path in sys.argv[2:]:
-    score_rankings(judgments, judgments.align(read_run(path).rankings).rankings)
+    score_rankings(judgments, judgments.align(read_run(path).rankings).rankings, checked=True)
 """
 PYTREC = """
 import sys, json, pytrec_eval

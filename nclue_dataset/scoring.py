@@ -136,7 +136,7 @@ def score_run(
     returned = {doc_id for ranking in rankings for doc_id in ranking}
     return ScoredRun(
         run=run,
-        scores=score_rankings(judgments, rankings, ks, gain),
+        scores=score_rankings(judgments, rankings, ks, gain, checked=True),
         missing=aligned.missing,
         extra=aligned.extra,
         unjudged_documents=len(returned - corpus) if corpus else 0,

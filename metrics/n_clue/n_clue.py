@@ -111,7 +111,7 @@ class NClue(evaluate.Metric):
     ) -> dict[str, Any]:
         judgments = judgments_of(references, query_ids)
         ks = as_list(k)
-        scores = score_rankings(judgments, predictions, ks, gain)
+        scores = score_rankings(judgments, predictions, ks, gain, checked=True)
         result: dict[str, Any] = {}
         for at_k in scores.values():
             result.update(summarize(at_k))

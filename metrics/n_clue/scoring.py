@@ -135,25 +135,26 @@ class Judgments:
         extra = tuple(query_id for query_id in run if query_id not in self._row_of)
         return Alignment(rankings, missing, extra)
 
-    def grade_matrix(self, rankings: Sequence[Sequence[str]], k: int) -> NDArray[np.uint8]:
+    def grade_matrix(
+        self, rankings: Sequence[Sequence[str]], k: int, *, checked: bool = False
+    ) -> NDArray[np.uint8]:
         """(Q, k) grades of the first k documents of each ranking; 0 = unjudged or no document.
 
         Only the first k documents are looked at.
+
+        Args:
+            rankings: A ranking per query.
+            k: Number of columns.
+            checked: The rankings were checked already (a `Run`, the inputs of ``compute``).
 
         Raises:
             ScoringError: Another number of rankings than queries, an ID that is no string, or a
                 document that stands twice among the first k.
         """
         tops = _top_documents(rankings, len(self), k)
-        try:
-            "".join(chain.from_iterable(tops))  # the cheapest test that all are strings
-            distinct = list(map(len, map(set, tops)))
-        except TypeError:
-            raise ScoringError(_id_problem(self.query_ids, tops)) from None
         lengths = list(map(len, tops))
-        if distinct != lengths:
-            row = next(i for i, top in enumerate(tops) if distinct[i] != lengths[i])
-            raise ScoringError(repeated_document(self.query_ids[row], tops[row]))
+        if not checked:
+            _check_tops(self.query_ids, tops, lengths)
         # One pass in C: grade of each document of each ranking, 0 for what is not judged.
         grades = map(map, self._lookups, tops, repeat(repeat(0)))
         return _padded(bytes(chain.from_iterable(grades)), lengths, k)
@@ -228,6 +229,8 @@ def score_rankings(
     rankings: Sequence[Sequence[str]],
     ks: Sequence[int] = (10,),
     gain: str = "linear",
+    *,
+    checked: bool = False,
 ) -> dict[int, QueryScores]:
     """Scores of one run at several cutoffs; see `score_grades` and `Judgments.grade_matrix`.
 
@@ -237,12 +240,13 @@ def score_rankings(
             empty list is a query without results: it counts as a miss.
         ks: Cutoffs.
         gain: Gain of graded NDCG.
+        checked: As for `Judgments.grade_matrix`.
     """
     if not ks:
         raise ScoringError("no cutoff given: expected at least one k")
     for k in ks:
         _check_cutoff(k, gain)
-    matrix = judgments.grade_matrix(rankings, max(ks))
+    matrix = judgments.grade_matrix(rankings, max(ks), checked=checked)
     return {k: score_grades(matrix, judgments, k, gain) for k in ks}
 
 
@@ -340,6 +344,16 @@ def _top_documents(rankings: Sequence[Sequence[str]], expected: int, k: int) -> 
                     "of document IDs, best first"
                 )
     return [ranking if len(ranking) <= k else ranking[:k] for ranking in rankings]
+
+
+def _check_tops(query_ids: Sequence[str], tops: list[Sequence[str]], lengths: list[int]) -> None:
+    types = set(map(type, chain.from_iterable(tops)))
+    if not all(issubclass(kind, str) for kind in types):
+        raise ScoringError(_id_problem(query_ids, tops))
+    distinct = list(map(len, map(set, tops)))
+    if distinct != lengths:
+        row = next(i for i, top in enumerate(tops) if distinct[i] != lengths[i])
+        raise ScoringError(repeated_document(query_ids[row], tops[row]))
 
 
 def _padded(grades: bytes, lengths: list[int], k: int) -> NDArray[np.uint8]:
