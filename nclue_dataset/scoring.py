@@ -121,17 +121,14 @@ def score_run(
 
     Queries that the run lacks are scored as empty rankings, and listed.
     """
-    aligned = judgments.align(run.rankings)
+    aligned = judgments.align(without_excluded(run.rankings, excluded or {}))
     if len(aligned.missing) == len(judgments):
         raise InputError(
             f"the run {run.name!r} has none of the {len(judgments)} queries of {collection.name}; "
             f"it names queries such as {next(iter(run.rankings), None)!r}, the collection "
             f"{judgments.query_ids[0]!r}"
         )
-    rankings = [
-        _without(ranking, (excluded or {}).get(query_id, ()))
-        for query_id, ranking in zip(judgments.query_ids, aligned.rankings, strict=True)
-    ]
+    rankings = aligned.rankings
     corpus = {document.doc_id for document in collection.corpus}
     returned = {doc_id for ranking in rankings for doc_id in ranking}
     return ScoredRun(
@@ -206,11 +203,19 @@ def _flat(value: Any) -> str:
     return ",".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
-def _without(ranking: Sequence[str], excluded: Sequence[str]) -> Sequence[str]:
-    if not excluded:
-        return ranking
-    banned = set(excluded)
-    return [doc_id for doc_id in ranking if doc_id not in banned]
+def without_excluded(
+    rankings: Mapping[str, Sequence[str]], excluded: Mapping[str, Sequence[str]]
+) -> dict[str, Sequence[str]]:
+    """Rankings without the documents to leave out, so that ranks are counted among the rest.
+
+    Only what is listed for a query is left out, never a document by its name alone.
+    """
+    return {
+        query_id: [doc_id for doc_id in ranking if doc_id not in set(excluded[query_id])]
+        if query_id in excluded
+        else ranking
+        for query_id, ranking in rankings.items()
+    }
 
 
 def _per_query(scored: ScoredRun, query_ids: Sequence[str]) -> dict[str, dict[str, Any]]:
