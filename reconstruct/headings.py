@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from typing import Any
 
 from nclue_reconstruct.textlines import Box, PageLines
@@ -13,6 +14,8 @@ from nclue_reconstruct.textlines import Box, PageLines
 MAX_LEVEL = 6
 MAX_HEADING_CHARS = 200
 MAX_OUTLINE_ENTRIES = 20_000
+PAGE_BODY_CHARS = 600
+MAX_CHAPTER = 40
 
 _NUMBERED = re.compile(
     r"(?:(?:chapter|part|section|annex|appendix|article)\s+)?"
@@ -24,8 +27,12 @@ _CAPTION = re.compile(
     r"gráfico|graphique|tableau|quadro|tabela)\.?\s*(?:[A-Z]?\d|[IVX]+\b)",
     re.IGNORECASE,
 )
-_BULLETS = "•●▪◦‣∙○■□–—*\uf0b7\uf0a7\u25aa\u2022"
-_PUNCTUATED_END = (",", ";", "-", "–", "…", "...")
+_BULLETS = "•●▪◦‣∙○■□\u2013\u2014*\uf0b7\uf0a7\u25aa\u2022"
+_PUNCTUATED_END = (",", ";", "-", "\u2013", "…", "...")
+
+_CONTENTS_TITLES = frozenset(
+    ["contents", "tableofcontents", "tableofcontent", "listoftables", "listoffigures"]
+)
 
 Style = tuple[float, bool]  # size rounded to half points, bold
 
@@ -37,8 +44,10 @@ class Unit:
     rows: list[str]
     box: Box
     size: float
-    bold: bool
+    bold: bool  # wholly
     cells: int  # lines that were joined into the rows; more than rows: something tabular
+    last_x1: float = 0.0  # right end of the last row
+    run_in: bool = False  # partly bold: a heading may run into its paragraph here
     beside: bool = False  # another short line in the same style stands beside it
     kind: str = "text"
     level: int | None = None
@@ -60,13 +69,14 @@ class Typography:
 
     body_size: float
     body_bold: bool
+    page_size: float  # of the running text of one page, where that page has enough of it
     outline: dict[int, dict[str, int]] = field(default_factory=dict)  # page -> text -> level
 
 
 def measure(pages: Iterable[PageLines], outline: Sequence[Sequence[Any]]) -> Typography:
     """Find the style of the running text: the one that most characters have."""
     sizes: Counter[float] = Counter()
-    bold: Counter[float] = Counter()
+    bold: dict[float, float] = defaultdict(float)
     for page in pages:
         for line in page.lines:
             size = round(line.size * 2) / 2
@@ -74,7 +84,18 @@ def measure(pages: Iterable[PageLines], outline: Sequence[Sequence[Any]]) -> Typ
             bold[size] += len(line.text) * line.bold
     body_size = max(sizes, key=lambda size: (sizes[size], -size), default=0.0)
     is_bold = 2 * bold[body_size] > sizes[body_size]
-    return Typography(body_size, is_bold, _outline_by_page(outline))
+    return Typography(body_size, is_bold, body_size, _outline_by_page(outline))
+
+
+def for_page(typography: Typography, page: PageLines) -> Typography:
+    """The typography of one page: a long appendix in small print says nothing of page 1."""
+    sizes: Counter[float] = Counter()
+    for line in page.lines:
+        sizes[round(line.size * 2) / 2] += len(line.text)
+    size, count = max(sizes.items(), key=lambda item: (item[1], -item[0]), default=(0.0, 0))
+    if count < PAGE_BODY_CHARS or 3 * count < sum(sizes.values()):
+        return typography
+    return replace(typography, page_size=size)
 
 
 def _outline_by_page(outline: Sequence[Sequence[Any]]) -> dict[int, dict[str, int]]:
@@ -140,16 +161,17 @@ def looks_like_heading(unit: Unit, typography: Typography) -> bool:
     text = " ".join(unit.rows)
     if not _could_be_heading(unit, text):
         return False
-    ratio = unit.size / (typography.body_size or 1.0)
+    ratio = unit.size / (max(typography.body_size, typography.page_size) or 1.0)
+    small_ratio = unit.size / (min(typography.body_size, typography.page_size) or 1.0)
     stop = text.endswith((".", ":"))
     emphasised = unit.bold and not typography.body_bold
-    if _NUMBERED.match(text) and (ratio >= 1.05 or (emphasised and ratio >= 0.9)):
+    if _NUMBERED.match(text) and (ratio >= 1.05 or (emphasised and small_ratio >= 0.9)):
         return not stop or len(text) <= 100
     if unit.beside:
         return ratio >= 1.3
     if ratio >= 1.15:
         return ratio >= 1.4 or not text.endswith(".")
-    if emphasised and ratio >= 0.93:
+    if emphasised and small_ratio >= 0.93:
         return len(text) <= 120 and not (text.endswith(".") and len(text) > 60)
     return ratio >= 0.95 and _is_capitals(text) and len(unit.rows) <= 2 and not stop
 
@@ -175,13 +197,35 @@ def _is_capitals(text: str) -> bool:
 
 
 def ends_with_leader(text: str) -> bool:
-    """Whether a row is an entry of a table of contents: dots, then a page number."""
-    head = text.rstrip("0123456789ivxlIVXL-– ")
+    """Whether a row looks like an entry of a table of contents: dots, then a page number."""
+    head = text.rstrip("0123456789ivxlIVXL-\u2013 ")
     if len(head) == len(text) or not text[-1].isalnum():
         return False
     body = head.rstrip(" .…·_‥")
     leader = head[len(body) :]
     return sum(c in ".…·_‥" for c in leader) >= 3 or "…" in leader
+
+
+def is_contents(rows: Sequence[str], after_contents: bool = False) -> bool:
+    """Whether a page is a table of contents.
+
+    Most of its entries end in dots and a page number, or it is titled so (or follows such a
+    page) and a quarter of its rows end in numbers; the numbers grow, unlike those of a table.
+    """
+    led = [row for row in rows if ends_with_leader(row)]
+    if len(led) >= 3 and (len(led) >= 5 or 3 * len(led) >= len(rows)):
+        return _numbers_grow(led)
+    if not (after_contents or any(letters(row) in _CONTENTS_TITLES for row in rows[:6])):
+        return False
+    numbered = [row for row in rows if row[-1].isdigit()]
+    return len(numbered) >= 4 and 4 * len(numbered) >= len(rows) and _numbers_grow(numbered)
+
+
+def _numbers_grow(rows: Sequence[str]) -> bool:
+    tails = (row[len(row.rstrip("0123456789")) :] for row in rows)
+    numbers = [int(tail[-9:]) for tail in tails if tail]
+    steps = [0 <= b - a < 1000 for a, b in pairwise(numbers)]
+    return 4 * sum(steps) >= 3 * len(steps)
 
 
 def _mark_neighbours(units: list[Unit]) -> None:
@@ -192,9 +236,7 @@ def _mark_neighbours(units: list[Unit]) -> None:
             rows[round((unit.box[1] + unit.box[3]) / 8)].append(unit)
     for row in rows.values():
         for unit in row:
-            unit.beside = any(
-                other is not unit and other.style == unit.style for other in row[:20]
-            )
+            unit.beside = any(other is not unit and other.style == unit.style for other in row[:20])
 
 
 def assign_levels(headings: Sequence[Unit]) -> None:
@@ -217,9 +259,12 @@ def assign_levels(headings: Sequence[Unit]) -> None:
 
 def _numbered_level(text: str) -> int | None:
     match = _NUMBERED.match(text)
-    if not match or not match["number"][0].isdigit() or (not match["mark"] and "." not in match["number"] and int(match["number"]) > 40):
+    if not match or not match["number"][0].isdigit():
         return None
-    return min(match["number"].count(".") + 1, MAX_LEVEL)
+    number = match["number"]
+    if "." not in number and not match["mark"] and int(number) > MAX_CHAPTER:
+        return None  # "2019 Update" is no chapter
+    return min(number.count(".") + 1, MAX_LEVEL)
 
 
 def _style_ranks(styles: set[Style], votes: dict[Style, Counter[int]]) -> dict[Style, int]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 from nclue_reconstruct.textlines import Box
 
@@ -28,7 +29,7 @@ def reading_order(boxes: Sequence[Box]) -> list[int]:
 def _goes_back_up(boxes: Sequence[Box]) -> bool:
     return any(
         after[3] <= before[1] + 1 and _overlap(before, after) > 0
-        for before, after in zip(boxes, boxes[1:])
+        for before, after in pairwise(boxes)
     )
 
 

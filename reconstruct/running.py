@@ -1,8 +1,9 @@
 """Running headers, running footers and page numbers, recognised by what repeats over pages.
 
-A line near the top or bottom edge runs if the same text stands there on several nearby pages,
-or if it differs only in a number that grows with the page ("12 | Annual Report"). Titles of
-slides and repeated table headings differ from that: their numbers don't keep step.
+A line near an edge runs if the same text stands there on several nearby pages, or if it differs
+only in a number that grows with the page ("12 | Annual Report"). Titles of slides and headings
+of tables differ from that: their numbers don't keep step, they are large, or they stand where
+other pages have their text.
 """
 
 from __future__ import annotations
@@ -10,29 +11,46 @@ from __future__ import annotations
 import re
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
 from nclue_reconstruct.textlines import Line, PageLines
 
 EDGE = 0.12  # of the page height, at the top and at the bottom
-EDGE_LINES = 8  # outermost lines looked at in each zone
+SIDE = 0.10  # of the page width, for text that runs up or down the margin
+EDGE_LINES = 20  # outermost lines looked at in each zone
 NEARBY_PAGES = 8
 LARGE = 1.25  # times the body size: such a line is a title unless most pages have it
 MAX_RUNNING_CHARS = 250
 
 HEADER, FOOTER, PAGE_NUMBER = "header", "footer", "page_number"
+_TOP, _BOTTOM, _MARGIN = "top", "bottom", "margin"
 
 _NUMBER = re.compile(r"\d{1,6}")
 _ROMAN = re.compile(r"(?=[ivxl])x{0,3}(?:l?x{0,3})(?:ix|iv|v?i{0,3})", re.IGNORECASE)
 _ONLY_NUMBER = re.compile(
-    r"(?:page|p\.|pg\.?|seite|página|pagina)?\s*[-–—|\[(]*\s*"
-    r"(?:\d{1,5}|[A-Z]{1,3}[-–.]\d{1,4}|\d{1,3}[-–.]\d{1,4}|[ivxl]{1,7})"
-    r"\s*[-–—|\])]*(?:\s*(?:of|/|von|de|sur)\s*\d{1,5})?(?:\s*\|?\s*p\s*a\s*g\s*e)?",
+    r"(?:page|p\.|pg\.?|seite|página|pagina)?\s*[-\u2013\u2014|\[(]*\s*"
+    r"(?:\d{1,5}|[A-Z]{1,3}[-\u2013.]\d{1,4}|\d{1,3}[-\u2013.]\d{1,4}|[ivxl]{1,7})"
+    r"\s*[-\u2013\u2014|\])]*(?:\s*(?:of|/|von|de|sur)\s*\d{1,5})?(?:\s*\|?\s*p\s*a\s*g\s*e)?",
     re.IGNORECASE,
 )
 _VALUES = {"i": 1, "v": 5, "x": 10, "l": 50}
 
-Key = tuple[str, str, int, int]  # zone, text with its numbers masked, slot, number - page
+
+class Key(NamedTuple):
+    """What must agree between pages for a line to run."""
+
+    zone: str
+    text: str  # with its numbers masked, if there is an offset
+    slot: int  # which of the numbers counts pages; -1: none, the whole text repeats
+    offset: int  # that number minus the page
+
+
+class _Candidate(NamedTuple):
+    at: int  # index into the lines of its page
+    line: Line
+    zone: str
+    keys: list[Key]
 
 
 def find_running(pages: Sequence[PageLines], body_size: float) -> dict[int, dict[int, str]]:
@@ -45,48 +63,22 @@ def find_running(pages: Sequence[PageLines], body_size: float) -> dict[int, dict
     Returns:
         Per 1-based page, the kind (header, footer, page_number) per index into its lines.
     """
-    keys = {page.page: _edge_keys(page) for page in pages}
-    where: dict[Key, list[int]] = defaultdict(list)
-    for number, found in keys.items():
-        for line_keys in found.values():
-            for key in line_keys:
-                where[key].append(number)
-    for numbers in where.values():
-        numbers[:] = sorted(set(numbers))
+    candidates = {page.page: list(_candidates(page)) for page in pages}
+    where = _occurrences(candidates)
+    found = {
+        number: [c for c in found if _runs(c, number, where, len(pages), body_size)]
+        for number, found in candidates.items()
+    }
+    limits = _body_limits(pages, found)
+    frequent = max(6, len(pages) // 5)
     return {
-        page.page: _running_lines(page, keys[page.page], where, len(pages), body_size)
+        page.page: {
+            c.at: _kind(c)
+            for c in found[page.page]
+            if _most(c, where) >= frequent or _is_outside(c, page, limits)
+        }
         for page in pages
     }
-
-
-def _running_lines(
-    page: PageLines,
-    keys: dict[int, list[Key]],
-    where: dict[Key, list[int]],
-    n_pages: int,
-    body_size: float,
-) -> dict[int, str]:
-    found = {}
-    for index, line_keys in keys.items():
-        line = page.lines[index]
-        if any(_repeats(where[key], page.page, n_pages, line, body_size) for key in line_keys):
-            found[index] = _kind(line, line_keys[0][0])
-        elif n_pages == 1 and is_page_number(line.text) and " of " in line.text.lower():
-            found[index] = PAGE_NUMBER
-    return found
-
-
-def _repeats(numbers: list[int], page: int, n_pages: int, line: Line, body_size: float) -> bool:
-    if line.size >= LARGE * body_size and not _ONLY_NUMBER.fullmatch(line.text):
-        return len(numbers) >= max(3, n_pages // 2)
-    near = bisect_right(numbers, page + NEARBY_PAGES) - bisect_left(numbers, page - NEARBY_PAGES)
-    if _ONLY_NUMBER.fullmatch(line.text):
-        return near >= 2
-    return near >= (3 if n_pages >= 4 else 2)
-
-
-def _kind(line: Line, zone: str) -> str:
-    return PAGE_NUMBER if is_page_number(line.text) else zone
 
 
 def is_page_number(text: str) -> bool:
@@ -94,43 +86,115 @@ def is_page_number(text: str) -> bool:
     return _ONLY_NUMBER.fullmatch(text.strip()) is not None
 
 
-def _edge_keys(page: PageLines) -> dict[int, list[Key]]:
-    """Keys of the outermost lines in the two zones, by index of the line."""
+def _kind(candidate: _Candidate) -> str:
+    if candidate.zone != _MARGIN and is_page_number(candidate.line.text):
+        return PAGE_NUMBER
+    return FOOTER if candidate.zone == _BOTTOM else HEADER
+
+
+def _candidates(page: PageLines) -> Iterable[_Candidate]:
+    """The outermost lines of the top and bottom zones, and what runs along the margins."""
     if page.error or page.sideways:
-        return {}
-    tops = [(line.box[1], i) for i, line in enumerate(page.lines) if _in_top(line, page)]
-    bottoms = [(-line.box[3], i) for i, line in enumerate(page.lines) if _in_bottom(line, page)]
-    found = {}
-    for zone, edge in ((HEADER, tops), (FOOTER, bottoms)):
+        return
+    zones: dict[str, list[tuple[float, int]]] = {_TOP: [], _BOTTOM: [], _MARGIN: []}
+    for index, line in enumerate(page.lines):
+        zone = _zone(line, page)
+        if zone is not None and len(line.text) <= MAX_RUNNING_CHARS:
+            distance = page.height - line.box[3] if zone == _BOTTOM else line.box[1]
+            zones[zone].append((distance, index))
+    for zone, edge in zones.items():
         for _, index in sorted(edge)[:EDGE_LINES]:
-            found[index] = line_keys(zone, page.lines[index].text, page.page)
-    return found
+            line = page.lines[index]
+            yield _Candidate(index, line, zone, line_keys(zone, line.text, page.page))
 
 
-def _in_top(line: Line, page: PageLines) -> bool:
-    return line.box[3] <= EDGE * page.height and len(line.text) <= MAX_RUNNING_CHARS
-
-
-def _in_bottom(line: Line, page: PageLines) -> bool:
-    return line.box[1] >= (1 - EDGE) * page.height and len(line.text) <= MAX_RUNNING_CHARS
+def _zone(line: Line, page: PageLines) -> str | None:
+    if not line.upright:
+        at_side = line.box[2] <= SIDE * page.width or line.box[0] >= (1 - SIDE) * page.width
+        return _MARGIN if at_side else None
+    if line.box[3] <= EDGE * page.height:
+        return _TOP
+    return _BOTTOM if line.box[1] >= (1 - EDGE) * page.height else None
 
 
 def line_keys(zone: str, text: str, page: int) -> list[Key]:
-    """What must agree between pages for a line to run: its text, or all but a page number."""
+    """The keys of a line: its text, and its text with one number taken as the page's.
+
+    A line that is nothing but a number has no key of the first kind: the same year under the
+    charts of several pages is no page number.
+    """
     plain = " ".join(text.casefold().split())
-    keys: list[Key] = [(zone, plain, -1, 0)]
+    keys = [] if is_page_number(plain) else [Key(zone, plain, -1, 0)]
     masked = _NUMBER.sub("#", plain)
     for slot, match in enumerate(_NUMBER.finditer(plain)):
         if slot == 4:
             break
-        keys.append((zone, masked, slot, int(match.group()) - page))
-    bare = plain.strip("-–—|[]() ")
+        keys.append(Key(zone, masked, slot, int(match.group()) - page))
+    bare = plain.strip("-\u2013\u2014|[]() ")
     if _ROMAN.fullmatch(bare):
-        keys.append((zone, "roman", 0, _roman_value(bare) - page))
+        keys.append(Key(zone, "roman", 0, _roman_value(bare) - page))
     return keys
 
 
 def _roman_value(text: str) -> int:
-    values = [_VALUES[c] for c in text.casefold()]
+    values = [_VALUES[c] for c in text]
     signs = [-1 if a < b else 1 for a, b in zip(values, [*values[1:], 0])]
     return sum(sign * value for sign, value in zip(signs, values))
+
+
+def _occurrences(candidates: dict[int, list[_Candidate]]) -> dict[Key, list[int]]:
+    where: dict[Key, set[int]] = defaultdict(set)
+    for number, found in candidates.items():
+        for candidate in found:
+            for key in candidate.keys:
+                where[key].add(number)
+    return {key: sorted(numbers) for key, numbers in where.items()}
+
+
+def _runs(
+    candidate: _Candidate, page: int, where: dict[Key, list[int]], n_pages: int, body_size: float
+) -> bool:
+    text = candidate.line.text
+    if n_pages == 1:
+        return is_page_number(text) and " of " in text.lower()
+    if is_page_number(text):
+        return _nearby(candidate, page, where) >= 2
+    if candidate.line.size >= LARGE * body_size:
+        return _most(candidate, where) >= max(3, n_pages // 2)
+    return _nearby(candidate, page, where) >= (3 if n_pages >= 4 else 2)
+
+
+def _most(candidate: _Candidate, where: dict[Key, list[int]]) -> int:
+    return max((len(where[key]) for key in candidate.keys), default=0)
+
+
+def _nearby(candidate: _Candidate, page: int, where: dict[Key, list[int]]) -> int:
+    counts = (
+        bisect_right(where[key], page + NEARBY_PAGES) - bisect_left(where[key], page - NEARBY_PAGES)
+        for key in candidate.keys
+    )
+    return max(counts, default=0)
+
+
+def _body_limits(
+    pages: Sequence[PageLines], running: dict[int, list[_Candidate]]
+) -> tuple[float, float]:
+    """Where the text of most pages begins and ends, as fractions of the page height."""
+    tops, bottoms = [], []
+    for page in pages:
+        frame = {candidate.at for candidate in running[page.page]}
+        body = [x for i, x in enumerate(page.lines) if i not in frame and x.upright]
+        if body:
+            tops.append(min(line.box[1] for line in body) / page.height)
+            bottoms.append(max(line.box[3] for line in body) / page.height)
+    if not tops:
+        return 1.0, 0.0
+    return sorted(tops)[int(0.3 * len(tops))], sorted(bottoms)[int(0.7 * len(bottoms))]
+
+
+def _is_outside(candidate: _Candidate, page: PageLines, limits: tuple[float, float]) -> bool:
+    """Whether a line that repeats on a few pages only stands outside the area of the text."""
+    if candidate.zone == _MARGIN or is_page_number(candidate.line.text):
+        return True
+    y0, y1 = candidate.line.box[1] / page.height, candidate.line.box[3] / page.height
+    return y1 <= limits[0] + 0.005 if candidate.zone == _TOP else y0 >= limits[1] - 0.005

@@ -10,15 +10,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-from nclue_core.files import sha256_file
-from nclue_core.pages import Block, PageRecord
 from nclue_reconstruct import headings, running
 from nclue_reconstruct.headings import Typography, Unit
 from nclue_reconstruct.pdf_open import open_pdf, quiet_pymupdf
 from nclue_reconstruct.reading_order import reading_order
 from nclue_reconstruct.textlines import Box, Line, PageLines, read_lines
+
+from nclue_core.files import sha256_file
+from nclue_core.pages import Block, PageRecord
 
 ENGINE = "text"
 NOTE_CONTENTS = "table of contents"
@@ -28,6 +29,15 @@ NOTE_UNREADABLE_PAGE = "page cannot be read"
 
 RUNNING_TYPES = ("header", "footer", "page_number")
 _STYLE_STEP = 1.08  # sizes that differ by less belong to one style
+_BOLD = 0.97  # share of a line from which it is bold; less is a run-in heading or emphasis
+
+
+class Layout(NamedTuple):
+    """The units of one page, in reading order."""
+
+    page: PageLines
+    units: list[Unit]
+    is_contents: bool
 
 
 def extract_document(pdf: Path, doc_id: str, sha256: str | None = None) -> Iterator[PageRecord]:
@@ -52,10 +62,10 @@ def extract_document(pdf: Path, doc_id: str, sha256: str | None = None) -> Itera
         typography = headings.measure(pages, _outline(document))
     layouts = _lay_out(pages, typography)
     headings.assign_levels(
-        [unit for _, units in layouts for unit in units if unit.kind == "title"]
+        [unit for layout in layouts for unit in layout.units if unit.kind == "title"]
     )
-    for page, units in layouts:
-        yield _record(page, units, doc_id, sha256, version)
+    for layout in layouts:
+        yield _record(layout, doc_id, sha256, version)
 
 
 def engine_version() -> str:
@@ -70,21 +80,30 @@ def _outline(document: Any) -> list[Any]:
         return []
 
 
-def _lay_out(
-    pages: list[PageLines], typography: Typography
-) -> list[tuple[PageLines, list[Unit]]]:
+def _lay_out(pages: list[PageLines], typography: Typography) -> list[Layout]:
     frames = running.find_running(pages, typography.body_size)
-    return [(page, _page_units(page, frames[page.page], typography)) for page in pages]
+    layouts = []
+    after_contents = False
+    for page in pages:
+        frame = frames[page.page]
+        units = _body_units(page, frame)
+        rows = [row for unit in units for row in unit.rows]
+        after_contents = headings.is_contents(rows, after_contents)
+        headings.mark_headings(units, page.page, headings.for_page(typography, page))
+        if after_contents:
+            _undo_entries(units)
+        layouts.append(Layout(page, _framed(_merge_headings(units), page, frame), after_contents))
+    return layouts
 
 
-def _page_units(page: PageLines, frame: dict[int, str], typography: Typography) -> list[Unit]:
-    """Units of a page in order: headers, the body in reading order, footers and page number."""
+def _body_units(page: PageLines, frame: dict[int, str]) -> list[Unit]:
+    """What is not header, footer or page number, in reading order."""
     body = [line for index, line in enumerate(page.lines) if index not in frame]
-    units = _ordered(list(_units(body)), page)
-    headings.mark_headings(units, page.page, typography)
-    if is_contents([row for unit in units for row in unit.rows]):
-        _undo_entries(units)
-    units = _merge_headings(units)
+    return _ordered(list(_units(body)), page)
+
+
+def _framed(units: list[Unit], page: PageLines, frame: dict[int, str]) -> list[Unit]:
+    """The units of the body with the headers before and the footers after them."""
     around = [_frame_unit(page.lines[index], kind) for index, kind in sorted(frame.items())]
     headers = [unit for unit in around if unit.box[1] < page.height / 2]
     return headers + units + [unit for unit in around if unit.box[1] >= page.height / 2]
@@ -97,7 +116,7 @@ def _ordered(units: list[Unit], page: PageLines) -> list[Unit]:
 
 
 def _frame_unit(line: Line, kind: str) -> Unit:
-    return Unit([line.text], line.box, line.size, line.bold, cells=1, kind=kind)
+    return Unit([line.text], line.box, line.size, line.bold >= _BOLD, cells=1, kind=kind)
 
 
 def _units(lines: Iterable[Line]) -> Iterator[Unit]:
@@ -126,7 +145,9 @@ def _rows(lines: Iterable[Line]) -> Iterator[tuple[int, Unit]]:
         else:
             if current is not None and last is not None:
                 yield last.block, current
-            current = Unit([line.text], line.box, line.size, line.bold, cells=1)
+            current = Unit([line.text], line.box, line.size, line.bold >= _BOLD, cells=1)
+            current.run_in = 0.05 < line.bold < _BOLD
+            current.last_x1 = line.box[2]
         last = line
     if current is not None and last is not None:
         yield last.block, current
@@ -144,7 +165,9 @@ def _extend_row(row: Unit, line: Line) -> None:
     share = len(row.rows[0]) / (len(row.rows[0]) + len(line.text))
     row.rows[0] = f"{row.rows[0]} {line.text}"
     row.size = share * row.size + (1 - share) * line.size
-    row.bold = row.bold and line.bold
+    row.bold = row.bold and line.bold >= _BOLD
+    row.run_in = False
+    row.last_x1 = line.box[2]
     row.box = _union(row.box, line.box)
     row.cells += 1
 
@@ -154,14 +177,20 @@ def _continues(unit: Unit, row: Unit) -> bool:
     larger, smaller = max(unit.size, row.size), max(min(unit.size, row.size), 0.1)
     if larger / smaller > _STYLE_STEP and sum(c.isalpha() for c in row.rows[0]) >= 3:
         return False
-    if unit.bold == row.bold:
+    if unit.bold:
+        # Bold words that begin a line of text continue a run-in heading ("Principles. The …"),
+        # unless the bold line before it is short: that was a heading of its own.
+        short = row.box[2] - unit.last_x1 > 0.25 * (row.box[2] - row.box[0])
+        return (row.bold or row.run_in) and not short
+    if not row.bold:
         return True
     # A bold row amid a sentence is emphasis; after the end of one it may be a heading.
-    return row.bold and not unit.rows[-1].endswith((".", ":", "?", "!", ";", ")"))
+    return not unit.rows[-1].endswith((".", ":", "?", "!", ";", ")"))
 
 
 def _append(unit: Unit, row: Unit) -> None:
     unit.rows.extend(row.rows)
+    unit.last_x1 = row.last_x1
     unit.box = _union(unit.box, row.box)
     unit.cells += row.cells
     unit.bold = unit.bold and row.bold
@@ -195,16 +224,6 @@ def _same_heading(first: Unit, second: Unit) -> bool:
     )
 
 
-def is_contents(rows: list[str]) -> bool:
-    """Whether a page is a table of contents: many rows end in dots and a page number."""
-    entries = sum(headings.ends_with_leader(row) for row in rows)
-    if entries >= 5 or entries >= 3 and 3 * entries >= len(rows):
-        return True
-    titled = any(headings.letters(row) in ("contents", "tableofcontents") for row in rows[:6])
-    numbered = sum(row[-1].isdigit() and not row[0].isdigit() or row[-1:].isdigit() for row in rows)
-    return titled and len(rows) >= 4 and 2 * numbered >= len(rows)
-
-
 def _undo_entries(units: list[Unit]) -> None:
     """On a page of contents only what has no page number after it can be a heading."""
     for unit in units:
@@ -212,11 +231,10 @@ def _undo_entries(units: list[Unit]) -> None:
             unit.kind, unit.level = "text", None
 
 
-def _record(
-    page: PageLines, units: list[Unit], doc_id: str, sha256: str, version: str
-) -> PageRecord:
-    garbled = _is_garbled("".join(unit.text for unit in units))
-    blocks = () if garbled else tuple(_block(unit, page) for unit in units)
+def _record(layout: Layout, doc_id: str, sha256: str, version: str) -> PageRecord:
+    page = layout.page
+    garbled = _is_garbled("".join(unit.text for unit in layout.units))
+    blocks = () if garbled else tuple(_block(unit, page) for unit in layout.units)
     text = "\n".join(block.text for block in blocks if block.type not in RUNNING_TYPES)
     return PageRecord(
         doc_id=doc_id,
@@ -230,17 +248,18 @@ def _record(
         dpi=None,
         sha256=sha256,
         has_text=any(c.isalnum() for c in text),
-        note=_note(page, units, garbled),
+        note=_note(layout, garbled),
     )
 
 
-def _note(page: PageLines, units: list[Unit], garbled: bool) -> str | None:
+def _note(layout: Layout, garbled: bool) -> str | None:
+    page = layout.page
     notes = [f"{NOTE_UNREADABLE_PAGE}: {page.error}"] if page.error else []
     if garbled:
         notes.append(NOTE_UNREADABLE_TEXT)
     if page.lines and page.sideways:
         notes.append(NOTE_SIDEWAYS)
-    if is_contents([row for unit in units if unit.kind not in RUNNING_TYPES for row in unit.rows]):
+    if layout.is_contents:
         notes.append(NOTE_CONTENTS)
     return "; ".join(notes) or None
 

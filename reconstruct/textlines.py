@@ -13,8 +13,8 @@ BOLD_FLAG = 16  # PyMuPDF: bit 4 of a span's flags
 BOLD_NAMES = ("bold", "black", "heavy", "semibold", "demi")
 
 # Lone surrogates cannot be written as UTF-8; controls are what broken fonts leave behind.
-_CLEAN = {code: None for code in (*range(0x00, 0x09), *range(0x0B, 0x20), 0x7F)}
-_CLEAN |= {code: "\ufffd" for code in range(0xD800, 0xE000)}
+_CLEAN: dict[int, str | None] = dict.fromkeys((*range(0x20), 0x7F))
+_CLEAN |= dict.fromkeys(range(0xD800, 0xE000), "\ufffd")
 _CLEAN |= {0x09: " ", 0x0A: " ", 0xA0: " "}
 
 Box = tuple[float, float, float, float]  # x0, y0, x1, y1 in points, origin at the top left
@@ -27,7 +27,7 @@ class Line:
     text: str
     box: Box
     size: float  # of the font, in points; weighted by characters
-    bold: bool
+    bold: float  # share of its characters
     upright: bool  # the text runs from left to right on the page as displayed
     block: int  # number of MuPDF's block on this page
 
@@ -81,7 +81,7 @@ def _line(raw: dict[str, Any], block: int) -> Line | None:
     total = sum(weight for weight, _ in weights) or 1
     size = sum(weight * span["size"] for weight, span in weights) / total
     bold = sum(weight for weight, span in weights if _is_bold(span))
-    return Line(text, raw["bbox"], size, bold >= 0.9 * total, raw["dir"][0] > 0.9, block)
+    return Line(text, raw["bbox"], size, bold / total, raw["dir"][0] > 0.9, block)
 
 
 def _is_bold(span: dict[str, Any]) -> bool:
