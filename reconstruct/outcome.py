@@ -6,7 +6,10 @@ by `status` and stands in the manifest.
 
 from __future__ import annotations
 
+from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from nclue_core.errors import NClueError
 
@@ -42,6 +45,14 @@ class DocumentOutcome:
     seconds: float  # wall clock time of this run
 
 
+class PageFailure(NamedTuple):
+    """A page that has no result."""
+
+    page: int  # 1-based
+    state: str  # one of DOCUMENT_STATES
+    reason: str
+
+
 class DocumentError(NClueError):
     """One document cannot be worked on; ``state`` is one of DOCUMENT_STATES."""
 
@@ -49,3 +60,36 @@ class DocumentError(NClueError):
         self.state = state
         self.reason = reason
         super().__init__(f"{state}: {reason}")
+
+
+def summarise(pages_done: int, failures: Sequence[PageFailure]) -> tuple[str, str]:
+    """State and reason of a document from its pages.
+
+    Returns:
+        ``ok``; ``partial`` where some pages have results and some not; where none has, the state
+        that its pages share (``engine_failed`` where they differ). The reason names the pages.
+    """
+    if not failures:
+        return OK, ""
+    states = {failure.state for failure in failures}
+    by_reason: dict[str, list[int]] = defaultdict(list)
+    for failure in failures:
+        by_reason[failure.reason].append(failure.page)
+    told = [f"{name_pages(pages)}: {reason}" for reason, pages in by_reason.items()]
+    more = f"; and {len(told) - 5} more reasons" if len(told) > 5 else ""
+    reason = "; ".join(told[:5]) + more
+    if pages_done:
+        return PARTIAL, reason
+    return (states.pop() if len(states) == 1 else ENGINE_FAILED), reason
+
+
+def name_pages(pages: Sequence[int]) -> str:
+    """Page numbers as people write them: "page 3", "pages 1-4, 7"."""
+    runs: list[list[int]] = []
+    for page in sorted(set(pages)):
+        if runs and page == runs[-1][-1] + 1:
+            runs[-1][1:] = [page]
+        else:
+            runs.append([page])
+    listed = ", ".join("-".join(map(str, run)) for run in runs)
+    return f"page {listed}" if len(pages) == 1 else f"pages {listed}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ from typing import Any
 from nclue_reconstruct import outcome
 from nclue_reconstruct.outcome import DocumentError
 
+_CODE = re.compile(r"\bcode=\d+: ?")
 HEADER_WINDOW = 1024  # readers accept junk before %PDF-, but not more than this
 MAX_PAGES = 100_000  # a damaged or malicious file can declare billions
 
@@ -57,6 +59,30 @@ def check_header(path: Path) -> None:
         raise DocumentError(outcome.NOT_PDF, f"no PDF header in the first bytes ({kind})")
 
 
+def load_page(document: Any, page: int) -> Any:
+    """Load a page by its 1-based number.
+
+    Raises:
+        DocumentError: The page cannot be read (state broken). MuPDF shows a page whose object was
+            lost (a file cut short) as a blank one; here it is an error.
+    """
+    try:
+        loaded = document.load_page(page - 1)
+        _ = loaded.rect
+    except Exception as err:  # MuPDF's errors have no common base in all versions
+        raise DocumentError(outcome.BROKEN, f"cannot be read: {one_line(err)}") from None
+    if document.is_repaired and not _has_object(document, loaded.xref):
+        raise DocumentError(outcome.BROKEN, "cannot be read: its object is missing from the file")
+    return loaded
+
+
+def _has_object(document: Any, xref: int) -> bool:
+    try:
+        return bool(document.xref_get_keys(xref))
+    except Exception:  # the number is outside of the repaired table
+        return False
+
+
 def quiet_pymupdf() -> Any:
     """The module pymupdf, with MuPDF's own messages kept off stderr."""
     import pymupdf
@@ -67,8 +93,10 @@ def quiet_pymupdf() -> Any:
 
 
 def one_line(err: BaseException, width: int = 160) -> str:
-    """An error's message on one line; MuPDF's may be long, and empty."""
-    text = " ".join(str(err).split()) or type(err).__name__
+    """An error's message on one line, without MuPDF's error codes and the paths of this machine."""
+    text = _CODE.sub("", " ".join(str(err).split())) or type(err).__name__
+    if text.startswith("Failed to open"):
+        return "damaged beyond repair"
     return text if len(text) <= width else f"{text[: width - 1]}…"
 
 

@@ -25,7 +25,7 @@ ENGINE = "text"
 NOTE_CONTENTS = "table of contents"
 NOTE_SIDEWAYS = "text runs sideways"
 NOTE_UNREADABLE_TEXT = "text layer unreadable: its fonts have no usable Unicode map"
-NOTE_UNREADABLE_PAGE = "page cannot be read"
+NOTE_UNREADABLE_PAGE = "unreadable page"
 
 RUNNING_TYPES = ("header", "footer", "page_number")
 _STYLE_STEP = 1.08  # sizes that differ by less belong to one style

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from nclue_reconstruct.pdf_open import one_line, quiet_pymupdf
+from nclue_reconstruct.outcome import DocumentError
+from nclue_reconstruct.pdf_open import load_page, one_line, quiet_pymupdf
 
 MAX_LINE_CHARS = 5_000  # longer "lines" are damage; nothing on paper is so wide
 BOLD_FLAG = 16  # PyMuPDF: bit 4 of a span's flags
@@ -60,12 +61,14 @@ def read_lines(document: Any) -> Iterator[PageLines]:
 
 def _read_page(document: Any, index: int, flags: int) -> PageLines:
     try:
-        page = document.load_page(index)
+        page = load_page(document, index + 1)
         rect = page.rect
         found = PageLines(index + 1, max(rect.width, 1.0), max(rect.height, 1.0))
         blocks = page.get_text("dict", flags=flags)["blocks"]
+    except DocumentError as err:
+        return PageLines(index + 1, 0.0, 0.0, error=err.reason)
     except Exception as err:  # MuPDF's errors have no common base in all versions
-        return PageLines(index + 1, 0.0, 0.0, error=one_line(err))
+        return PageLines(index + 1, 0.0, 0.0, error=f"cannot be read: {one_line(err)}")
     for number, block in enumerate(blocks):
         lines = (_line(raw, number) for raw in block.get("lines", ()))
         found.lines.extend(line for line in lines if line is not None)
