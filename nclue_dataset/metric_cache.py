@@ -16,7 +16,7 @@ from pathlib import Path
 from filelock import FileLock
 
 MODULE = "n_clue"
-FILES = ("n_clue.py", "inputs.py", "runs.py", "scoring.py", "support.py")
+FILES = ("n_clue.py", "inputs.py", "runs.py", "scoring.py", "support.py", "trec.py")
 
 
 def install_metric() -> Path:

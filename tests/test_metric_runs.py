@@ -13,6 +13,7 @@ import pytrec_eval
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from nclue_metric.runs import RunFormatError, parse_run, read_qrels, read_run
+from nclue_metric.trec import read_columns
 
 PLAIN = b"q1 Q0 a 1 2.0 t\nq1 Q0 b 2 1.0 t\n"
 
@@ -174,3 +175,32 @@ def test_malformed_surfaced_pages_are_refused(pages: list) -> None:
     row = {"query_id": "q", "doc_ids": ["a", "b"], "pages": pages}
     with pytest.raises(RunFormatError, match=r"r:1: .*page"):
         parse_run(json.dumps(row).encode(), name="r", source="r")
+
+
+NUMBERS = st.one_of(
+    st.integers(-(10**6), 10**6).map(str),
+    st.decimals(-(10**4), 10**4, allow_nan=False, places=6).map(lambda d: format(d, "f")),
+    st.floats(allow_nan=False, allow_infinity=False).map(repr),
+)
+LINES = st.lists(st.tuples(st.sampled_from(["q1", "q22", "q3"]), NUMBERS), min_size=1, max_size=30)
+
+
+@given(LINES)
+@settings(max_examples=150, deadline=None)
+def test_reading_columns_gives_what_splitting_lines_gives(lines: list[tuple[str, str]]) -> None:
+    rows = [(q, f"doc_{i}", text) for i, (q, text) in enumerate(lines)]
+    data = "".join(f"{q} Q0 {d} 1 {text} tag\n" for q, d, text in rows).encode()
+    expected: dict[str, list[str]] = {}
+    for query_id in dict.fromkeys(q for q, _, _ in rows):
+        mine = [(d, float(text)) for q, d, text in rows if q == query_id]
+        expected[query_id] = [d for d, _ in sorted(mine, key=lambda row: -row[1])]
+    assert parse_run(data, name="r").rankings == expected
+
+
+@given(st.lists(NUMBERS, min_size=1, max_size=20))
+@settings(max_examples=150, deadline=None)
+def test_scores_are_read_as_float_reads_them(texts: list[str]) -> None:
+    data = "".join(f"q Q0 d{i} 1 {text} t\n" for i, text in enumerate(texts)).encode()
+    found = read_columns(data)
+    if found is not None and found[1]:
+        assert found[1]["q"] == list(map(float, texts))

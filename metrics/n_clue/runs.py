@@ -16,11 +16,12 @@ scores by falling document ID, as trec_eval does, for parity checks.
 
 from __future__ import annotations
 
+import contextlib
+import gc
 import gzip
 import io
 import json
 import math
-import operator
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -31,6 +32,7 @@ from typing import Any
 import numpy as np
 
 from .scoring import ScoringError, keep_first, repeated_document
+from .trec import read_columns
 
 TIES = ("input", "trec_eval")
 REPEATS = ("error", "first")
@@ -95,11 +97,23 @@ def parse_run(
     """Read a run from bytes; see `read_run`."""
     if ties not in TIES or repeats not in REPEATS:
         raise ScoringError(f"ties is one of {TIES}, repeats one of {REPEATS}")
-    data = _unpack(data, source)
-    listings = _parse(data, source)
-    if not listings:
-        raise RunFormatError("the file holds no ranking", source)
-    return _ordered(Run(name, {}, ties), listings, source, repeats)
+    with _collector_paused():
+        listings = _parse(_unpack(data, source), source)
+        if not listings:
+            raise RunFormatError("the file holds no ranking", source)
+        return _ordered(Run(name, {}, ties), listings, source, repeats)
+
+
+@contextlib.contextmanager
+def _collector_paused() -> Iterator[None]:
+    """Spare the garbage collector's passes while many containers are made and none is garbage."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
 
 
 def run_from_mapping(
@@ -362,38 +376,13 @@ def _are_plain_ids(doc_ids: list[Any]) -> bool:
     return all(doc_ids) and not any(blank in text for blank in BLANKS)
 
 
-# Blanks of str.split() that are no blanks of a TREC line.
-_RARE_BLANKS = (b"\x0b", b"\x0c", b"\x1c", b"\x1d", b"\x1e", b"\x1f")
-
-
 def _fast_trec(data: bytes) -> dict[str, _Listing] | None:
-    """Standard six-column TREC in whole-file operations; None where anything is unusual."""
-    if not data.isascii() or any(blank in data for blank in _RARE_BLANKS):
+    found = read_columns(data)
+    if found is None:
         return None
-    tokens = data.decode("ascii").split()
-    lines = data.count(b"\n") + (not data.endswith(b"\n"))
-    # One and the same second column ("Q0") also shows that no line is a column short or long.
-    if not tokens or len(tokens) != 6 * lines or len(set(tokens[1::6])) != 1:
-        return None
-    try:
-        scores = np.fromiter(map(float, tokens[4::6]), dtype=np.float64, count=lines)
-    except ValueError:
-        return None
-    query_ids = tokens[0::6]
-    new = np.fromiter(map(operator.ne, query_ids, query_ids[1:]), dtype=np.bool_, count=lines - 1)
-    if np.isnan(scores).any():
-        return None
-    starts = [0, *(np.flatnonzero(new) + 1).tolist(), lines]
-    if len(set(query_ids)) < len(starts) - 1:
-        return None  # a query's lines are apart: the slow way joins them
-    # Falling scores, the usual case, need no sorting: the order is that of the file.
-    falls = bool(((np.diff(scores) < 0) | new).all())
-    doc_ids = tokens[2::6]
+    ranked, scores = found
     return {
-        query_ids[start]: _Listing(
-            doc_ids[start:end], None if falls else scores[start:end].tolist()
-        )
-        for start, end in pairwise(starts)
+        query_id: _Listing(doc_ids, scores.get(query_id)) for query_id, doc_ids in ranked.items()
     }
 
 
