@@ -66,10 +66,9 @@ def _matrix(raw: Bytes, starts: Positions, ends: Positions) -> tuple[Bytes, Posi
     """(columns, lines) bytes of a column, left-aligned and padded with 0, and its lengths."""
     lengths = ends - starts
     width = int(lengths.max())
-    matrix = np.zeros((width, len(starts)), dtype=np.uint8)
-    for offset in range(width):
-        inside = lengths > offset
-        matrix[offset, inside] = raw[starts[inside] + offset]
+    offsets = np.arange(width)[:, None]
+    matrix = raw.take(starts + offsets, mode="clip")  # behind the file's end: cut off below
+    matrix[offsets >= lengths] = 0
     return matrix, lengths
 
 
