@@ -1,0 +1,58 @@
+"""The documents: their outputs are what the commands print, their links lead somewhere."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+from pathlib import Path
+
+import pytest
+
+from nclue_cli.main import COMMANDS
+
+
+def documents(project: Path) -> list[Path]:
+    return [project / "README.md", project / "metrics" / "n_clue" / "README.md",
+            *sorted((project / "cards").glob("*.md"))]  # fmt: skip
+
+
+def test_output_blocks_are_what_the_commands_print(
+    project_dir: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    spec = importlib.util.spec_from_file_location(
+        "refresh_docs", project_dir / "scripts" / "refresh_docs.py"
+    )
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    code = module.main(["--check"])
+    assert code == 0, capsys.readouterr().out + "run: python scripts/refresh_docs.py"
+
+
+def test_links_between_documents_lead_to_files(project_dir: Path) -> None:
+    for path in documents(project_dir):
+        for target in re.findall(r"\]\((?!https?://|#)([^)#]+)", path.read_text()):
+            assert (path.parent / target).exists(), f"{path.name}: {target}"
+
+
+def test_documents_name_no_command_that_there_is_not(project_dir: Path) -> None:
+    for path in documents(project_dir):
+        for name in re.findall(r"`nclue ([a-z][a-z-]*)", path.read_text()):
+            assert name in COMMANDS, f"{path.name}: nclue {name}"
+
+
+def test_readme_shows_exactly_the_two_make_commands(project_dir: Path) -> None:
+    text = (project_dir / "README.md").read_text()
+    assert re.findall(r"^make (\w+)", text, re.M) == ["demo", "test"]
+    makefile = (project_dir / "Makefile").read_text()
+    assert re.search(r"^demo:", makefile, re.M)
+    assert re.search(r"^test:", makefile, re.M)
+    assert len(text.splitlines()) < 200
+
+
+def test_changelog_and_citation_name_the_version(project_dir: Path) -> None:
+    from nclue_core import __version__
+
+    assert f"## {__version__}" in (project_dir / "CHANGELOG.md").read_text()
+    assert f"version: {__version__}" in (project_dir / "CITATION.cff").read_text()
