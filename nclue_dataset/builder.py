@@ -44,7 +44,7 @@ class NClueBuilder(datasets.ArrowBasedBuilder):
         self, *, collection: Collection, config_name: str, version: str | None, **kwargs: Any
     ) -> None:
         self.collection = collection
-        self.BUILDER_CONFIGS = [datasets.BuilderConfig(name=config_name, version=_version(version))]
+        self.VERSION = datasets.Version(_version(version))
         super().__init__(config_name=config_name, dataset_name=DATASET_NAME, **kwargs)
 
     def _info(self) -> datasets.DatasetInfo:

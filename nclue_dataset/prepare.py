@@ -10,7 +10,6 @@ from pathlib import Path
 
 from nclue_core.errors import UsageError
 from nclue_core.schema import COLLECTIONS
-from nclue_dataset.archive import acquire_release
 from nclue_dataset.cache import PreparedConfig, prepare_configs
 from nclue_dataset.collection_writer import write_release
 from nclue_dataset.metric_cache import install_metric
@@ -90,6 +89,8 @@ def _prepare_from_source(
             f"no collection is called {unknown[0]!r}; there are {', '.join(COLLECTIONS)} "
             "(for one of your own, give --release PATH)"
         )
+    from nclue_dataset.archive import acquire_release
+
     with tempfile.TemporaryDirectory(prefix="nclue-release-") as workdir:
         folder = acquire_release(source, revision, Path(workdir))
         found = read_release(folder, mapping)

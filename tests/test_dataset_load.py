@@ -1,0 +1,218 @@
+"""Prepared collections through the unmodified libraries, in new processes, from any folder."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+from tiny_release import CONDITIONS, edit_rows, tiny_collection, write_tiny
+
+from nclue_cli.main import cli
+from nclue_dataset.cache import prepare_configs
+from nclue_dataset.export import export
+from nclue_dataset.release import read_release
+
+REPORT = """
+import json, sys
+from datasets import load_dataset
+data = load_dataset(*json.loads(sys.argv[1]))
+splits = data if isinstance(data, dict) else {"": data}
+print(json.dumps({"rows": {n: s.to_list() for n, s in splits.items()},
+                  "features": {n: str(s.features) for n, s in splits.items()}}))
+"""
+
+
+def run_python(code: str, *arguments: str, cwd: Path, check: bool = True) -> Any:
+    """Run code in a new process, from a folder of its own; returns what it printed as JSON."""
+    done = subprocess.run(
+        [sys.executable, "-W", "error::DeprecationWarning:nclue_dataset", "-c", code, *arguments],
+        capture_output=True, text=True, cwd=cwd, check=False,
+    )  # fmt: skip
+    assert not check or done.returncode == 0, done.stderr
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def load(*arguments: str, cwd: Path) -> Any:
+    return run_python(REPORT, json.dumps(arguments), cwd=cwd)
+
+
+def nclue(*arguments: str) -> str:
+    """Run the command in a new process, where the caches of the test are in force."""
+    done = subprocess.run(
+        [sys.executable, "-m", "nclue_cli.main", *arguments], capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.fixture
+def empty(tmp_path: Path) -> Path:
+    folder = tmp_path / "empty"
+    folder.mkdir()
+    return folder
+
+
+def test_plain_load_dataset_gives_every_configuration(
+    own_caches: Path, empty: Path, tmp_path: Path
+) -> None:
+    nclue("prepare", "--release", str(write_tiny(tmp_path / "release")))
+    queries = load("nclue", "tiny", cwd=empty)
+    assert list(queries["rows"]) == ["raw", "clean_v2", "natural"]
+    first = queries["rows"]["natural"][0]
+    assert first["query"] == 'Find the document that discusses "Executive Summary" and "COVID-19".'
+    assert first["reference"] == {"doc_ids": ["d1", "d2"], "grades": [2, 1], "n_conditions": 2}
+    qrels = load("nclue", "tiny-qrels", cwd=empty)["rows"]["final"]
+    assert qrels[2]["evidence"] == [
+        {"condition": "Sanctions", "pages": [3, 4]},
+        {"condition": "Grievance Mechanism", "pages": [4]},
+    ]
+    corpus = load("nclue", "tiny-corpus", cwd=empty)["rows"]["corpus"]
+    assert [row["doc_id"] for row in corpus] == ["d1", "d2", "d3", "d4"]
+    rankings = load("nclue", "tiny-rankings", cwd=empty)["rows"]
+    assert {row["system"] for row in rankings["clean_v2"]} == {"forward", "backward"}
+
+
+def test_features_do_not_follow_the_data(own_caches: Path, empty: Path, tmp_path: Path) -> None:
+    # Rows whose first values are null or empty, and IDs that look like numbers or dates.
+    release = write_tiny(tmp_path / "release")
+    for name in ("queries", "queries_forms", "qrels"):
+        edit_rows(
+            release / f"{name}.jsonl",
+            lambda row: {**row, "query_id": f"2020-01-0{row['query_id'][1]}"},
+        )
+    edit_rows(release / "qrels.jsonl", lambda row: {**row, "evidence": None})
+    edit_rows(release / "corpus.jsonl", lambda row: {**row, "license": None, "title": None})
+    nclue("prepare", "--release", str(release))
+    plain = tmp_path / "plain"
+    before = {}
+    for config in ("tiny", "tiny-qrels", "tiny-corpus"):
+        before[config] = load("nclue", config, cwd=empty)["features"]
+    nclue("prepare", "--release", str(write_tiny(plain)))
+    for config, features in before.items():
+        assert load("nclue", config, cwd=empty)["features"] == features
+
+
+def test_a_changed_release_is_never_served_stale(
+    own_caches: Path, empty: Path, tmp_path: Path
+) -> None:
+    release = write_tiny(tmp_path / "release")
+    nclue("prepare", "--release", str(release))
+    original = (release / "qrels.jsonl").read_bytes()
+    edit_rows(release / "qrels.jsonl", lambda row: row if row["doc_id"] != "d2" else None)
+    nclue("prepare", "--release", str(release))
+    changed = load("nclue", "tiny", cwd=empty)["rows"]["raw"][0]["reference"]["doc_ids"]
+    (release / "qrels.jsonl").write_bytes(original)  # and back, to content prepared before
+    nclue("prepare", "--release", str(release))
+    again = load("nclue", "tiny", cwd=empty)["rows"]["raw"][0]["reference"]["doc_ids"]
+    assert (changed, again) == (["d1"], ["d1", "d2"])
+    folders = list((own_caches / "huggingface" / "datasets" / "nclue" / "tiny").glob("*/*"))
+    assert len(folders) == 1
+
+
+def test_preparing_again_changes_nothing_and_says_so(own_caches: Path, tmp_path: Path) -> None:
+    release = str(write_tiny(tmp_path / "release"))
+    first = json.loads(nclue("prepare", "--json", "--release", release))
+    second = json.loads(nclue("prepare", "--json", "--release", release))
+    assert all(config["fresh"] for config in first[0]["configs"])
+    assert not any(config["fresh"] for config in second[0]["configs"])
+    assert [c["path"] for c in first[0]["configs"]] == [c["path"] for c in second[0]["configs"]]
+
+
+def test_damaged_cache_folders_are_built_again(
+    own_caches: Path, empty: Path, tmp_path: Path
+) -> None:
+    release = str(write_tiny(tmp_path / "release"))
+    first = json.loads(nclue("prepare", "--json", "--release", release))
+    for path in Path(first[0]["configs"][0]["path"]).glob("*.arrow"):
+        path.unlink()
+    nclue("prepare", "--release", release)
+    assert len(load("nclue", "tiny", cwd=empty)["rows"]["raw"]) == 3
+
+
+def test_processes_that_prepare_at_once_do_not_break_each_other(
+    own_caches: Path, empty: Path, tmp_path: Path
+) -> None:
+    release = str(write_tiny(tmp_path / "release"))
+    with ThreadPoolExecutor(3) as pool:
+        outputs = list(pool.map(lambda _: nclue("prepare", "--release", release), range(3)))
+    assert all('load_dataset("nclue", "tiny")' in text for text in outputs)
+    assert len(load("nclue", "tiny", cwd=empty)["rows"]["raw"]) == 3
+
+
+def test_a_prepared_collection_is_known_by_name_and_kept(own_caches: Path, tmp_path: Path) -> None:
+    nclue("prepare", "--release", str(write_tiny(tmp_path / "release")))
+    kept = read_release(own_caches / "nclue" / "releases" / "tiny").collection("tiny")
+    assert kept.qrels == tiny_collection().qrels
+    scored = json.loads(nclue("score", "forward", "--config", "tiny", "--json"))
+    assert scored[0]["n_clue_score@10"] == pytest.approx(
+        100 * 2 / 3
+    )
+    assert scored[0]["n_queries"] == len(CONDITIONS)
+
+
+def test_exported_folder_gives_the_rows_and_features_of_the_prepared_collection(
+    own_caches: Path, empty: Path, tmp_path: Path
+) -> None:
+    release = write_tiny(tmp_path / "release")
+    nclue("prepare", "--release", str(release))
+    nclue("export", str(tmp_path / "hub"), "--release", str(release))
+    for config in ("tiny", "tiny-qrels", "tiny-corpus", "tiny-rankings"):
+        exported = load(str(tmp_path / "hub"), config, cwd=empty)
+        assert exported == load("nclue", config, cwd=empty)
+    card = (tmp_path / "hub" / "README.md").read_text()
+    assert "<!--" not in card
+    assert "3 queries (2 with n = 2, 1 with n = 3)" in card
+    assert not list((tmp_path / "hub").glob("*.py"))
+
+
+def test_export_refuses_a_folder_with_something_in_it(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    done = CliRunner().invoke(
+        cli, ["export", str(tmp_path), "--release", str(write_tiny(tmp_path / "r"))]
+    )
+    assert "the folder is not empty" in str(done.exception)
+
+
+def test_two_exports_have_the_same_bytes(tmp_path: Path) -> None:
+    for name in ("one", "two"):
+        export([tiny_collection()], tmp_path / name)
+    files = [p.relative_to(tmp_path / "one") for p in (tmp_path / "one").rglob("*") if p.is_file()]
+    assert len(files) > 5
+    for file in files:
+        assert (tmp_path / "one" / file).read_bytes() == (tmp_path / "two" / file).read_bytes()
+
+
+def test_a_configuration_that_the_release_lost_is_not_found_any_more(
+    own_caches: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    import datasets
+
+    cache = tmp_path / "datasets"
+    monkeypatch.setattr(datasets.config, "HF_DATASETS_CACHE", cache)
+    collection = tiny_collection()
+    prepare_configs(collection, "a" * 64, "1.0.0")
+    assert (cache / "nclue" / "tiny-rankings").is_dir()
+    collection.rankings.clear()
+    prepare_configs(collection, "b" * 64, "1.0.0")
+    assert not (cache / "nclue" / "tiny-rankings").exists()
+    assert not [path for path in cache.iterdir() if path.name.startswith(".nclue-building")]
+
+
+def test_evaluate_finds_the_metric_by_name(own_caches: Path, empty: Path, tmp_path: Path) -> None:
+    nclue("prepare", "--release", str(write_tiny(tmp_path / "release")))
+    code = """
+import json, evaluate
+from datasets import load_dataset
+rows = load_dataset("nclue", "tiny", split="clean_v2")
+print(json.dumps(evaluate.load("n_clue").compute(
+    predictions=[[r["reference"]["doc_ids"][0]] for r in rows], references=rows["reference"])))
+"""
+    result = run_python(code, cwd=empty)
+    assert (result["n_clue_score@10"], result["n_queries"]) == (100, 3)
+    assert list(empty.iterdir()) == []
