@@ -1,0 +1,152 @@
+"""``nclue run``: retrieval systems over local page texts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from nclue_cli.options import collection_options, json_option
+from nclue_cli.output import print_json, say
+from nclue_core.errors import UsageError
+from nclue_core.schema import FORMS
+
+if TYPE_CHECKING:
+    from nclue_dataset.release import Collection
+    from nclue_systems import CorpusIndex, Facts, SystemSpec
+
+
+@click.command(name="run")
+@click.argument("systems", nargs=-1, metavar="SYSTEM...")
+@collection_options
+@click.option("--collection", metavar="NAME", help="Which collection of --release.")
+@click.option("--pages", type=click.Path(path_type=Path, exists=True, file_okay=False),
+              help="Page texts: the folder of `nclue reconstruct`, or an ocr_ENGINE in it.")  # fmt: skip
+@click.option("--form", default="raw", show_default=True, type=click.Choice([*FORMS, "all"]),
+              help="Query form.")  # fmt: skip
+@click.option("--out", type=click.Path(path_type=Path, file_okay=False), default=Path("runs"),
+              show_default=True, help="Folder of the runs.")  # fmt: skip
+@click.option("--depth", type=click.IntRange(1), default=100, show_default=True,
+              help="Documents per query, at most.")  # fmt: skip
+@click.option("--seed", type=int, default=11, show_default=True, help="Seed of `random`.")
+@click.option("--facts", "facts_path", type=click.Path(path_type=Path, exists=True, dir_okay=False),
+              help="Construction facts for the controls.  [default: the evidence of the qrels]")  # fmt: skip
+@click.option("--list", "list_them", is_flag=True, help="List the systems and what they are.")
+@json_option
+def command(
+    systems: tuple[str, ...],
+    config: str | None,
+    release: Path | None,
+    collection: str | None,
+    pages: Path | None,
+    form: str,
+    out: Path,
+    depth: int,
+    seed: int,
+    facts_path: Path | None,
+    list_them: bool,
+    as_json: bool,
+) -> None:
+    """Run retrieval systems over local page texts and write OUT/FORM/SYSTEM.jsonl.
+
+    SYSTEM is a name (see --list), rrf(a,b) for the reciprocal rank fusion of any two, `all` for
+    the lexical systems, or `controls`. A fusion takes the runs of systems that are not built in
+    from OUT/FORM/NAME.jsonl, or from the rankings that the collection holds.
+    """
+    from nclue_systems import SYSTEMS, expand_names
+
+    if list_them:
+        _list(list(SYSTEMS.values()), as_json)
+        return
+    specs = expand_names(systems)
+    if not specs or pages is None:
+        lacking = "SYSTEM" if not specs else "--pages"
+        raise UsageError(f"{lacking} is missing: nclue run SYSTEM… --pages DIR (or --list)")
+    from nclue_dataset.collections import load_collection
+    from nclue_systems.runs import write_runs
+
+    found = load_collection(config or (None if release else "mini"), release, collection)
+    written = write_runs(
+        specs,
+        _index(found, pages),
+        found.queries,
+        _texts(found, form),
+        out,
+        depth=depth,
+        seed=seed,
+        facts=_facts(found, specs, facts_path),
+        read_run=lambda name, of_form: _read_run(found, out, name, of_form),
+        progress=say,
+    )
+    if as_json:
+        print_json([run.to_json() for run in written])
+        return
+    for run in written:
+        empty = f", {run.n_empty} without any document" if run.n_empty else ""
+        click.echo(f"{run.path}  {run.n_queries} queries{empty}")
+
+
+def _list(specs: list[SystemSpec], as_json: bool) -> None:
+    if as_json:
+        print_json([{"system": s.name, "kind": s.kind, "definition": s.definition} for s in specs])
+        return
+    width = max(len(spec.name) for spec in specs)
+    for spec in specs:
+        click.echo(f"{spec.name:<{width}}  {spec.definition}{' (inferred)' * spec.inferred}")
+
+
+def _index(collection: Collection, pages: Path) -> CorpusIndex:
+    from nclue_dataset.paths import cache_dir
+    from nclue_systems import load_index
+
+    index = load_index(
+        pages,
+        [document.doc_id for document in collection.corpus],
+        cache=cache_dir() / "indexes",
+        progress=say,
+    )
+    n_silent = int((index.document_lengths() == 0).sum())
+    if n_silent:
+        say(f"warning: {n_silent} of {len(index.doc_ids)} documents have no text in {pages}")
+    return index
+
+
+def _texts(collection: Collection, form: str) -> dict[str, dict[str, str]]:
+    """The texts of the forms to run: what the collection holds, else the rendered form."""
+    forms = FORMS if form == "all" else (form,)
+    return {each: collection.forms.get(each, {}) for each in forms}
+
+
+def _facts(collection: Collection, specs: Sequence[SystemSpec], path: Path | None) -> Facts | None:
+    from nclue_systems import CONTROLS, facts_from_qrels, read_facts
+
+    controls = {spec.name for spec in CONTROLS}
+    asked = {name for spec in specs for name in (spec.name, *spec.fused)}
+    if not asked & controls:
+        return None
+    if path is not None:
+        return read_facts(path)
+    qrels = collection.qrels["final"]
+    if not any(qrel.evidence for qrel in qrels):
+        raise UsageError(
+            f"the judgments of {collection.name} hold no evidence pages: the controls need --facts"
+        )
+    return facts_from_qrels(qrels)
+
+
+def _read_run(
+    collection: Collection, out: Path, name: str, form: str
+) -> Mapping[str, Sequence[str]] | None:
+    path = out / form / f"{name}.jsonl"
+    if path.is_file():
+        from nclue_metric.runs import read_run
+
+        return read_run(path).rankings
+    embedded = {
+        item.query_id: item.doc_ids
+        for item in collection.rankings
+        if item.system == name and item.form == form
+    }
+    return embedded or None
