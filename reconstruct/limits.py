@@ -25,6 +25,7 @@ from typing import IO, Any
 
 from nclue_reconstruct import outcome
 from nclue_reconstruct.outcome import DocumentError
+from nclue_reconstruct.programs import descendants, how_ended, kill_processes, kill_tree
 
 MAX_CALLS = 200  # a worker is replaced after so many documents: small leaks end with it
 DEFAULT_MEMORY_MB = 4096
@@ -45,6 +46,7 @@ class Worker:
         memory_mb: Address space it may use beyond what it has at its start, in MiB; None for no
             limit. Enforced on Linux.
         env: Environment variables for it, on top of ours.
+        quiet: What it writes on stderr goes nowhere (chatty C libraries).
 
     Example:
         >>> with Worker() as worker:
@@ -52,8 +54,13 @@ class Worker:
     """
 
     def __init__(
-        self, memory_mb: int | None = DEFAULT_MEMORY_MB, env: dict[str, str] | None = None
+        self,
+        memory_mb: int | None = DEFAULT_MEMORY_MB,
+        env: dict[str, str] | None = None,
+        *,
+        quiet: bool = False,
     ) -> None:
+        self._quiet = quiet
         self._memory_mb = memory_mb
         self._env = env or {}
         self._process: subprocess.Popen[bytes] | None = None
@@ -108,7 +115,7 @@ class Worker:
         if self._calls >= MAX_CALLS:
             self._kill()
         if self._process is None or self._process.poll() is not None:
-            self._process = _start(self._memory_mb, self._env)
+            self._process = _start(self._memory_mb, self._env, self._quiet)
             self._calls = 0
         return self._process
 
@@ -133,11 +140,13 @@ class Worker:
         self._kill()
         if code == -signal.SIGKILL:
             return DocumentError(outcome.OUT_OF_MEMORY, "killed by the system, out of memory?")
-        return DocumentError(outcome.CRASHED, f"the process that worked on it ended: {_how(code)}")
+        return DocumentError(
+            outcome.CRASHED, f"the process that worked on it ended: {how_ended(code)}"
+        )
 
     def _kill(self) -> None:
         if self._process is not None:
-            kill_group(self._process)
+            kill_tree(self._process)
             for stream in (self._process.stdin, self._process.stdout):
                 with contextlib.suppress(OSError):
                     if stream:
@@ -163,44 +172,7 @@ def is_memory_error(err: BaseException) -> bool:
     return isinstance(err, MemoryError) or any(word in text for word in _MEMORY_WORDS)
 
 
-def kill_group(process: subprocess.Popen[bytes], grace_s: float = 0.0) -> None:
-    """End a process that leads a group (``start_new_session=True``), and all of the group.
-
-    Args:
-        process: It is waited for, so that no zombie stays.
-        grace_s: Time between SIGTERM and SIGKILL; 0 kills at once.
-    """
-    if grace_s and process.poll() is None:
-        _signal_group(process.pid, signal.SIGTERM)
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            process.wait(grace_s)
-    _signal_group(process.pid, signal.SIGKILL)  # the leader may be gone, its children not
-    process.wait()
-
-
-def _signal_group(group: int, number: signal.Signals) -> None:
-    with contextlib.suppress(ProcessLookupError, PermissionError):
-        os.killpg(group, number)
-
-
-def lift_memory_limit() -> None:
-    """Give a child process the memory back that a `Worker` may not have (for ``preexec_fn``)."""
-    import resource
-
-    _, hard = resource.getrlimit(resource.RLIMIT_AS)
-    resource.setrlimit(resource.RLIMIT_AS, (hard, hard))
-
-
-def _how(code: int | None) -> str:
-    if code is None:
-        return "no exit code"
-    if code < 0:
-        with contextlib.suppress(ValueError):
-            return f"signal {signal.Signals(-code).name}"
-    return f"exit code {code}"
-
-
-def _start(memory_mb: int | None, env: dict[str, str]) -> subprocess.Popen[bytes]:
+def _start(memory_mb: int | None, env: dict[str, str], quiet: bool) -> subprocess.Popen[bytes]:
     settings = {
         **os.environ,
         **env,
@@ -211,6 +183,7 @@ def _start(memory_mb: int | None, env: dict[str, str]) -> subprocess.Popen[bytes
         [sys.executable, "-c", _SERVE],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL if quiet else None,
         env=settings,
         start_new_session=True,
     )
@@ -260,6 +233,7 @@ def _end_with_parent(parent: int) -> None:
     """If the parent is killed, go too, with all children: nobody would read the result."""
     while os.getppid() == parent:
         time.sleep(0.5)
+    kill_processes(descendants(os.getpid()))
     os.killpg(os.getpgrp(), signal.SIGKILL)
 
 

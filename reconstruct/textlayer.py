@@ -22,6 +22,7 @@ from nclue_core.files import sha256_file
 from nclue_core.pages import Block, PageRecord
 
 ENGINE = "text"
+NOTE_NO_TEXT = "no text layer"
 NOTE_CONTENTS = "table of contents"
 NOTE_SIDEWAYS = "text runs sideways"
 NOTE_UNREADABLE_TEXT = "text layer unreadable: its fonts have no usable Unicode map"
@@ -66,6 +67,16 @@ def extract_document(pdf: Path, doc_id: str, sha256: str | None = None) -> Itera
     )
     for layout in layouts:
         yield _record(layout, doc_id, sha256, version)
+
+
+def is_unreadable(record: PageRecord) -> bool:
+    """Whether the page itself could not be read (as opposed to: has no text)."""
+    return record.note is not None and record.note.startswith(NOTE_UNREADABLE_PAGE)
+
+
+def page_error(record: PageRecord) -> str:
+    """Why a page could not be read."""
+    return (record.note or "").partition(": ")[2] or NOTE_UNREADABLE_PAGE
 
 
 def engine_version() -> str:
@@ -257,6 +268,8 @@ def _note(layout: Layout, garbled: bool) -> str | None:
     notes = [f"{NOTE_UNREADABLE_PAGE}: {page.error}"] if page.error else []
     if garbled:
         notes.append(NOTE_UNREADABLE_TEXT)
+    if not page.error and not page.lines:
+        notes.append(NOTE_NO_TEXT)
     if page.lines and page.sideways:
         notes.append(NOTE_SIDEWAYS)
     if layout.is_contents:

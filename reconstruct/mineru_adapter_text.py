@@ -1,0 +1,199 @@
+"""What all formats of MinerU share: pages of blocks, and texts out of HTML tables and spans."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from html.parser import HTMLParser
+from typing import Any
+
+from nclue_reconstruct.running import is_page_number
+
+from nclue_core.pages import Block
+
+MAX_DEPTH = 20  # of spans within spans; deeper is damage
+
+Fractions = tuple[float, float, float, float]
+
+# MinerU's names of block types, over all versions, and ours.
+BLOCK_TYPES = {
+    "text": "text", "paragraph": "text", "abstract": "text", "phonetic": "text",
+    "title": "title", "doc_title": "title", "paragraph_title": "title",
+    "list": "list", "ref_text": "list", "index": "list",
+    "table": "table", "image": "image", "chart": "chart",
+    "equation": "equation", "interline_equation": "equation", "equation_interline": "equation",
+    "code": "code", "algorithm": "code",
+    "header": "header", "page_header": "header",
+    "footer": "footer", "page_footer": "footer",
+    "page_number": "page_number", "page_footnote": "footnote",
+    "aside_text": "other", "page_aside_text": "other",
+}  # fmt: skip
+
+
+@dataclass
+class MinerUPage:
+    """One page of a MinerU result."""
+
+    index: int  # 0-based, as MinerU counts
+    blocks: list[Block] = field(default_factory=list)
+    width: float | None = None  # points
+    height: float | None = None
+
+    def add(self, kind: str, text: str, box: Fractions | None, level: int | None = None) -> None:
+        """Append a block, unless there is nothing in it."""
+        text = text.strip()
+        if text:
+            self.blocks.append(Block(kind, text, box, level))
+
+
+def block_type(name: object) -> str:
+    """Our type for one of MinerU's; ``other`` for names that are new to us."""
+    return BLOCK_TYPES.get(str(name), "other")
+
+
+def discarded_type(text: str, box: Fractions | None) -> str:
+    """What a block was that MinerU only calls discarded: page number, header or footer."""
+    if is_page_number(text):
+        return "page_number"
+    return "footer" if box is not None and box[1] > 0.5 else "header"
+
+
+def fractions(box: Any, width: float | None, height: float | None) -> Fractions | None:
+    """A box as fractions of the page, or None where either is missing or not numbers.
+
+    Args:
+        box: x0, y0, x1, y1 from the top left, in the unit of width and height.
+        width: Of the page.
+        height: Of the page.
+    """
+    if not width or not height or not isinstance(box, (list, tuple)) or len(box) != 4:
+        return None
+    if not all(isinstance(value, (int, float)) for value in box):
+        return None
+    x0, y0, x1, y1 = (
+        round(min(max(value / size, 0.0), 1.0), 4)
+        for value, size in zip(box, (width, height, width, height))
+    )
+    return x0, y0, x1, y1
+
+
+def texts(value: Any, depth: int = 0) -> str:
+    """The text of a string, a span, or a list of them, in order."""
+    if isinstance(value, str):
+        return value
+    if depth > MAX_DEPTH:
+        return ""
+    if isinstance(value, dict):
+        inner = value.get("content")
+        return texts(value.get("children") if inner is None else inner, depth + 1)
+    if isinstance(value, (list, tuple)):
+        return "".join(texts(item, depth + 1) for item in value)
+    return ""
+
+
+def lines(value: Any) -> str:
+    """Like `texts`, one item of the list a line."""
+    items = value if isinstance(value, (list, tuple)) else [value]
+    return "\n".join(text for text in (texts(item).strip() for item in items) if text)
+
+
+def plain_equation(text: str) -> str:
+    """LaTeX without the dollar signs around it."""
+    text = text.strip()
+    if len(text) >= 4 and text.startswith("$$") and text.endswith("$$"):
+        return text[2:-2].strip()
+    return text
+
+
+def plain_code(text: str) -> str:
+    """Code without the fence of Markdown around it."""
+    rows = text.strip().split("\n")
+    if len(rows) >= 2 and rows[0].startswith("```") and rows[-1].strip() == "```":
+        return "\n".join(rows[1:-1])
+    return text
+
+
+def table_text(body: Any) -> str:
+    """The text of a table: cells separated by tabs, one row a line; LaTeX stays as it is."""
+    if not isinstance(body, str):
+        return ""
+    if "<t" not in body.lower():
+        return plain_equation(body)
+    parser = _TableParser()
+    parser.feed(body)
+    parser.close()
+    return parser.text()
+
+
+class _TableParser(HTMLParser):
+    """Collects the cells of a table; a table in a cell becomes part of that cell's text."""
+
+    def __init__(self) -> None:
+        super().__init__(convert_charrefs=True)
+        self._rows: list[list[list[str]]] = []
+        self._in_cell = 0
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        if tag == "tr" and not self._in_cell:
+            self._rows.append([])
+        elif tag in ("td", "th"):
+            self._in_cell += 1
+            if self._in_cell == 1:
+                self._row().append([])
+        self._space(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag in ("td", "th"):
+            self._in_cell = max(self._in_cell - 1, 0)
+        elif tag == "tr" and self._in_cell == 1:  # </td> was left out
+            self._in_cell = 0
+        self._space(tag)
+
+    def handle_data(self, data: str) -> None:
+        if self._in_cell:
+            self._row()[-1].append(data)
+        elif data.strip():
+            self._rows.append([[data]])  # a caption, or text that no cell holds
+
+    def _space(self, tag: str) -> None:
+        if self._in_cell and tag in ("br", "p", "li", "div", "tr", "td", "th"):
+            self._row()[-1].append(" ")
+
+    def _row(self) -> list[list[str]]:
+        if not self._rows:
+            self._rows.append([])
+        return self._rows[-1]
+
+    def text(self) -> str:
+        """All rows; those without any text are left out."""
+        rows = ([" ".join("".join(cell).split()) for cell in row] for row in self._rows)
+        return "\n".join("\t".join(row) for row in rows if any(row))
+
+
+def as_dicts(value: Any) -> list[dict[str, Any]]:
+    """The objects of a list; anything else in it, or instead of it, is nothing."""
+    if not isinstance(value, list):
+        return []
+    return [item for item in value if isinstance(item, dict)]
+
+
+def as_level(value: Any) -> int:
+    """A heading level; 1 where there is none."""
+    return value if isinstance(value, int) and 1 <= value <= 9 else 1
+
+
+def number(value: Any) -> int | None:
+    """A page index, or None where it is none."""
+    is_index = isinstance(value, int) and not isinstance(value, bool) and value >= 0
+    return value if is_index else None
+
+
+def by_index(pages: Iterable[MinerUPage]) -> dict[int, MinerUPage]:
+    """Pages by index, ascending; pages with the same index are joined."""
+    found: dict[int, MinerUPage] = {}
+    for page in pages:
+        if page.index in found:
+            found[page.index].blocks += page.blocks
+        else:
+            found[page.index] = page
+    return dict(sorted(found.items()))

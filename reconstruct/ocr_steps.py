@@ -1,0 +1,112 @@
+"""Page texts of one document, onto disk: the unit of work of the OCR step."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from nclue_reconstruct import outcome
+from nclue_reconstruct.engines import Engine
+from nclue_reconstruct.outcome import DocumentError, DocumentOutcome, PageFailure
+from nclue_reconstruct.pdf_open import open_pdf
+
+from nclue_core.pages import page_path, write_page
+
+
+def ocr_document(
+    engine: Engine, pdf: Path, doc_id: str, sha256: str, out_dir: Path, *, resume: bool = True
+) -> DocumentOutcome:
+    """Write one record per page to ``<out_dir>/<doc_id>/<page>.json``.
+
+    The page files are the state: what is there (for the same ``sha256``) is not read again, and
+    pages that failed have no file, so that another run tries just these.
+
+    Args:
+        engine: From `engines.get_engine`; its `check_ready` has been called.
+        pdf: The file.
+        doc_id: Folder name and field of the records.
+        sha256: Of the file; pages of another version of it are removed.
+        out_dir: The folder ``ocr_<engine>`` of a reconstruction.
+        resume: False reads all pages again.
+
+    Returns:
+        ok, partial (the reason names the pages that failed) or the state of the document.
+
+    Raises:
+        InputError: ``doc_id`` cannot be a folder name.
+        MissingDependencyError: The engine is not ready after all.
+    """
+    began = time.monotonic()
+    folder = page_path(out_dir, doc_id, 1).parent
+    total: int | None = None
+    done: set[int] = set()
+    failures: list[PageFailure] = []
+    try:
+        with open_pdf(pdf) as document:
+            total = document.page_count
+        done = finished_pages(folder, total, sha256) if resume else _remove_pages(folder)
+        missing = [page for page in range(1, total + 1) if page not in done]
+        for failure in _write_pages(engine, pdf, doc_id, sha256, missing, out_dir, done):
+            failures.append(failure)
+    except DocumentError as err:
+        return DocumentOutcome(err.state, err.reason, len(done), total, time.monotonic() - began)
+    state, reason = outcome.summarise(len(done), failures)
+    return DocumentOutcome(state, reason, len(done), total, time.monotonic() - began)
+
+
+def _write_pages(
+    engine: Engine,
+    pdf: Path,
+    doc_id: str,
+    sha256: str,
+    pages: Sequence[int],
+    out_dir: Path,
+    done: set[int],
+) -> Iterator[PageFailure]:
+    """Write each page as soon as it is read, note it in ``done``, and yield the failures."""
+    if not pages:
+        return
+    waiting = set(pages)
+    for result in engine.read(pdf, doc_id, sha256, pages):
+        waiting.discard(result.page)
+        if isinstance(result, PageFailure):
+            yield result
+        else:
+            write_page(out_dir, result)
+            done.add(result.page)
+    for page in sorted(waiting):
+        yield PageFailure(page, outcome.ENGINE_FAILED, "the engine gave no result")
+
+
+def finished_pages(folder: Path, total: int, sha256: str) -> set[int]:
+    """The pages of a document that are on disk; those of another file are removed.
+
+    Args:
+        folder: ``ocr_<engine>/<doc_id>``.
+        total: Pages of the document.
+        sha256: Of the PDF that is to be read.
+    """
+    pages = _pages_on_disk(folder)
+    if pages and (max(pages) > total or _source_of(pages[min(pages)]) != sha256):
+        return _remove_pages(folder)
+    return set(pages)
+
+
+def _pages_on_disk(folder: Path) -> dict[int, Path]:
+    found = (path for path in folder.glob("*.json") if path.stem.isdecimal())
+    return {int(path.stem): path for path in found}
+
+
+def _source_of(path: Path) -> str | None:
+    try:
+        return str(json.loads(path.read_text(encoding="utf-8"))["sha256"])
+    except (ValueError, KeyError, TypeError):
+        return None
+
+
+def _remove_pages(folder: Path) -> set[int]:
+    for path in _pages_on_disk(folder).values():
+        path.unlink()
+    return set()
