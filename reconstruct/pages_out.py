@@ -1,0 +1,231 @@
+"""The page texts of a reconstruction as one table (``pages.parquet``), and as Markdown.
+
+One row per page with the fields of `nclue_core.pages.PageRecord`, documents by name, pages in
+order; the same page files give the same bytes. The table feeds ``load_dataset`` on this machine
+(configurations ``mini-pages``, ``crosspage-pages``, ``sourceshift-pages``). Page texts belong to
+the publishers of the documents: no part of the kit exports or uploads this file.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from nclue_core.errors import InputError
+from nclue_core.files import atomic_write, write_text
+from nclue_core.pages import Block, PageRecord, read_document
+
+if TYPE_CHECKING:
+    import datasets
+    import pyarrow as pa
+
+PAGES_FILE = "pages.parquet"
+ROWS_PER_GROUP = 500
+_FINGERPRINT = b"nclue_pages"
+_RUNNING_TYPES = ("header", "footer", "page_number")
+
+
+def page_features() -> datasets.Features:
+    """Features of ``X-pages``."""
+    import datasets as ds
+
+    block = {
+        "type": ds.Value("string"),
+        "text": ds.Value("string"),
+        "bbox": ds.List(ds.Value("float64")),
+        "level": ds.Value("int32"),
+    }
+    return ds.Features(
+        {
+            "doc_id": ds.Value("string"),
+            "page": ds.Value("int32"),
+            "text": ds.Value("string"),
+            "blocks": ds.List(block),
+            "width": ds.Value("float64"),
+            "height": ds.Value("float64"),
+            "engine": ds.Value("string"),
+            "engine_version": ds.Value("string"),
+            "dpi": ds.Value("int32"),
+            "sha256": ds.Value("string"),
+            "has_text": ds.Value("bool"),
+            "note": ds.Value("string"),
+        }
+    )
+
+
+def page_schema() -> pa.Schema:
+    """The same as an Arrow schema, without importing `datasets`."""
+    import pyarrow as pa
+
+    block = pa.struct(
+        [
+            ("type", pa.string()),
+            ("text", pa.string()),
+            ("bbox", pa.list_(pa.float64())),
+            ("level", pa.int32()),
+        ]
+    )
+    return pa.schema(
+        [
+            ("doc_id", pa.string()),
+            ("page", pa.int32()),
+            ("text", pa.string()),
+            ("blocks", pa.list_(block)),
+            ("width", pa.float64()),
+            ("height", pa.float64()),
+            ("engine", pa.string()),
+            ("engine_version", pa.string()),
+            ("dpi", pa.int32()),
+            ("sha256", pa.string()),
+            ("has_text", pa.bool_()),
+            ("note", pa.string()),
+        ]
+    )
+
+
+def write_pages_parquet(folder: Path, path: Path, doc_ids: Sequence[str] | None = None) -> int:
+    """Write the page files of a reconstruction as one Parquet file, atomically.
+
+    Args:
+        folder: ``ocr_<engine>``.
+        path: The file to write; one that holds these page files already is left alone.
+        doc_ids: Only these documents, in any order; by default all.
+
+    Returns:
+        The number of pages in the file.
+
+    Raises:
+        InputError: No page texts are there, or a file is no page record.
+    """
+    import pyarrow.parquet as pq
+
+    files = _page_files(folder, doc_ids)
+    fingerprint = _fingerprint(files)
+    if _stored_fingerprint(path) == fingerprint:
+        return len(files)
+    schema = page_schema().with_metadata({_FINGERPRINT: fingerprint})
+    documents = list(dict.fromkeys(doc_id for doc_id, _, _ in files))
+    count = 0
+    with atomic_write(path) as stream, pq.ParquetWriter(stream, schema, compression="zstd") as out:
+        for rows in _batches(folder, documents):
+            out.write_table(_table(rows, schema))
+            count += len(rows)
+    return count
+
+
+def _page_files(folder: Path, doc_ids: Sequence[str] | None) -> list[tuple[str, int, int]]:
+    """Document, page and size of every page file, in order."""
+    wanted = None if doc_ids is None else set(doc_ids)
+    if not folder.is_dir():
+        raise InputError("no page texts here; run `nclue reconstruct` first", path=folder)
+    found = []
+    with os.scandir(folder) as documents:
+        for document in documents:
+            if document.is_dir() and (wanted is None or document.name in wanted):
+                found += [(document.name, *file) for file in _files_of(document.path)]
+    if not found:
+        raise InputError("no page texts here; run `nclue reconstruct` first", path=folder)
+    return sorted(found)
+
+
+def _files_of(folder: str) -> Iterator[tuple[int, int]]:
+    with os.scandir(folder) as files:
+        for file in files:
+            stem, _, suffix = file.name.rpartition(".")
+            if suffix == "json" and stem.isdecimal():
+                yield int(stem), file.stat().st_size
+
+
+def _fingerprint(files: Sequence[tuple[str, int, int]]) -> bytes:
+    """Names and sizes of the page files: no times, so that the table is reproducible."""
+    return hashlib.sha256(repr(list(files)).encode()).hexdigest().encode()
+
+
+def _stored_fingerprint(path: Path) -> bytes | None:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        metadata = pq.read_schema(path).metadata
+    except (OSError, pa.ArrowInvalid):
+        return None
+    return (metadata or {}).get(_FINGERPRINT)
+
+
+def _batches(folder: Path, documents: Sequence[str]) -> Iterator[list[dict[str, Any]]]:
+    rows: list[dict[str, Any]] = []
+    for doc_id in documents:
+        for record in read_document(folder, doc_id):
+            rows.append(record.to_json())
+            if len(rows) == ROWS_PER_GROUP:
+                yield rows
+                rows = []
+    if rows:
+        yield rows
+
+
+def _table(rows: list[dict[str, Any]], schema: pa.Schema) -> pa.Table:
+    import pyarrow as pa
+
+    return pa.Table.from_pylist(rows, schema=schema)
+
+
+def read_page_tables(path: Path) -> Iterator[pa.Table]:
+    """The row groups of ``pages.parquet``, as a `datasets` builder wants them.
+
+    Raises:
+        InputError: The file is missing, no Parquet, or of another schema.
+    """
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        file = pq.ParquetFile(path)
+    except FileNotFoundError:
+        raise InputError(
+            "no page texts yet; `nclue reconstruct` makes this file", path=path
+        ) from None
+    except pa.ArrowInvalid as err:
+        raise InputError(f"not a Parquet file: {err}", path=path) from None
+    with file:
+        schema = page_schema()
+        if not file.schema_arrow.equals(schema, check_metadata=False):
+            raise InputError("not a table of page records (its columns differ)", path=path)
+        for group in range(file.num_row_groups):
+            yield file.read_row_group(group).replace_schema_metadata(None)
+
+
+def to_markdown(pages: Sequence[PageRecord]) -> str:
+    """A document as Markdown: headings by level, one comment per page with its number."""
+    parts = []
+    for record in pages:
+        parts.append(f"<!-- page {record.page} -->")
+        parts += [_block_markdown(b) for b in record.blocks if b.type not in _RUNNING_TYPES]
+    return "\n\n".join(parts) + "\n"
+
+
+def _block_markdown(block: Block) -> str:
+    if block.type == "title":
+        return f"{'#' * min(block.level or 1, 6)} {' '.join(block.text.split())}"
+    if block.type == "code":
+        fence = "`" * max(3, _longest_fence(block.text) + 1)
+        return f"{fence}\n{block.text}\n{fence}"
+    if block.type == "equation":
+        return f"$$\n{block.text}\n$$"
+    return block.text
+
+
+def _longest_fence(text: str) -> int:
+    longest = run = 0
+    for character in text:
+        run = run + 1 if character == "`" else 0
+        longest = max(longest, run)
+    return longest
+
+
+def write_markdown(folder: Path, doc_id: str, path: Path) -> None:
+    """Write the pages of one document (under ``ocr_<engine>``) as a Markdown file, atomically."""
+    write_text(path, to_markdown(read_document(folder, doc_id)))
