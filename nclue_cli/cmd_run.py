@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 @collection_options
 @click.option("--collection", metavar="NAME", help="Which collection of --release.")
 @click.option("--pages", type=click.Path(path_type=Path, exists=True, file_okay=False),
-              help="Page texts: the folder of `nclue reconstruct`, or an ocr_ENGINE in it.")  # fmt: skip
+              help="Page texts: OUT of `nclue reconstruct`, or an ocr_ENGINE in it.")  # fmt: skip
 @click.option("--form", default="raw", show_default=True, type=click.Choice([*FORMS, "all"]),
               help="Query form.")  # fmt: skip
 @click.option("--out", type=click.Path(path_type=Path, file_okay=False), default=Path("runs"),
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
               help="Documents per query, at most.")  # fmt: skip
 @click.option("--seed", type=int, default=11, show_default=True, help="Seed of `random`.")
 @click.option("--facts", "facts_path", type=click.Path(path_type=Path, exists=True, dir_okay=False),
-              help="Construction facts for the controls.  [default: the evidence of the qrels]")  # fmt: skip
+              help="Facts of the controls.  [default: the qrels' evidence]")  # fmt: skip
 @click.option("--list", "list_them", is_flag=True, help="List the systems and what they are.")
 @json_option
 def command(

@@ -135,7 +135,7 @@ def _write_cached(path: Path, index: CorpusIndex) -> None:
 def _read_cached(path: Path) -> CorpusIndex | None:
     """A cached index, or None if there is none that can be read."""
     try:
-        with np.load(path, allow_pickle=False) as stored:
+        with path.open("rb") as stream, np.load(stream, allow_pickle=False) as stored:
             arrays = {name: stored[name] for name in stored.files}
             doc_ids, found = _unpacked(arrays["doc_ids"]), _unpacked(arrays["vocabulary"])
             vocabulary = {word: number for number, word in enumerate(found)}

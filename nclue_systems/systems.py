@@ -81,7 +81,10 @@ def run_system(
     _check_inputs(spec, inputs)
     return [
         Ranking(
-            name, form, query.query_id, *_columns(_rank(spec, corpus_index, query, inputs, depth))
+            spec.name,
+            form,
+            query.query_id,
+            *_columns(_rank(spec, corpus_index, query, inputs, depth)),
         )
         for query in queries
     ]
@@ -197,7 +200,7 @@ def _all_terms_first(index: CorpusIndex, asked: Sequence[str], scores: Floats) -
     held = np.zeros(where.n_units, np.int64)
     for number in numbers:
         held[where.units_with(number)] += 1
-    lifted = scores.copy()
+    lifted: Floats = scores.copy()
     lifted[documents[held == len(numbers)]] += 1 + scores.max(initial=0)
     return lifted
 
