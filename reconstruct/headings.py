@@ -27,7 +27,7 @@ _CAPTION = re.compile(
     r"gráfico|graphique|tableau|quadro|tabela)\.?\s*(?:[A-Z]?\d|[IVX]+\b)",
     re.IGNORECASE,
 )
-_BULLETS = "•●▪◦‣∙○■□\u2013\u2014*\uf0b7\uf0a7\u25aa\u2022"
+_BULLETS = "·•●▪◦‣∙○■□\u2013\u2014*\uf0b7\uf0a7\u25aa\u2022"
 _PUNCTUATED_END = (",", ";", "-", "\u2013", "…", "...")
 
 _CONTENTS_TITLES = frozenset(

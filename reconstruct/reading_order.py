@@ -15,8 +15,8 @@ def reading_order(boxes: Sequence[Box]) -> list[int]:
     """Indices of the boxes in reading order.
 
     A file mostly stores its text in reading order, whatever the layout; this is kept unless it
-    goes back up within a column. Then the page is cut recursively along white space, into
-    bands first and columns inside them.
+    goes back up within a column, or from a column to the one at its left. Then the page is cut
+    recursively along white space, into bands and the columns inside them.
     """
     order = list(range(len(boxes)))
     if len(boxes) < 2 or not _goes_back_up(boxes):
@@ -27,10 +27,13 @@ def reading_order(boxes: Sequence[Box]) -> list[int]:
 
 
 def _goes_back_up(boxes: Sequence[Box]) -> bool:
-    return any(
-        after[3] <= before[1] + 1 and _overlap(before, after) > 0
-        for before, after in pairwise(boxes)
-    )
+    return any(_is_backwards(before, after) for before, after in pairwise(boxes))
+
+
+def _is_backwards(before: Box, after: Box) -> bool:
+    if _overlap(before, after) > 0:
+        return after[3] <= before[1] + 1
+    return after[2] <= before[0] and after[1] < (before[1] + before[3]) / 2
 
 
 def _overlap(a: Box, b: Box) -> float:

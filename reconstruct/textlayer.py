@@ -278,9 +278,9 @@ def _note(layout: Layout, garbled: bool) -> str | None:
 
 
 def _is_garbled(text: str) -> bool:
-    """Most characters are not text: unknown, private use, or control."""
+    """Most characters are not text: unknown, unassigned, private use, or control."""
     visible = [c for c in text if not c.isspace()]
-    bad = sum(c == "\ufffd" or "\ue000" <= c <= "\uf8ff" or "\x80" <= c <= "\x9f" for c in visible)
+    bad = sum(c == "\ufffd" or not c.isprintable() for c in visible)
     return len(visible) >= 20 and 2 * bad > len(visible)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -19,6 +19,7 @@ _CLEAN |= dict.fromkeys(range(0xD800, 0xE000), "\ufffd")
 _CLEAN |= {0x09: " ", 0x0A: " ", 0xA0: " "}
 
 Box = tuple[float, float, float, float]  # x0, y0, x1, y1 in points, origin at the top left
+Turn = Callable[[Box, tuple[float, float]], tuple[Box, float]]
 
 
 @dataclass(slots=True)
@@ -64,18 +65,19 @@ def _read_page(document: Any, index: int, flags: int) -> PageLines:
         page = load_page(document, index + 1)
         rect = page.rect
         found = PageLines(index + 1, max(rect.width, 1.0), max(rect.height, 1.0))
+        turn = _no_turn if page.rotation == 0 else _turn_by(page.rotation_matrix)
         blocks = page.get_text("dict", flags=flags)["blocks"]
     except DocumentError as err:
         return PageLines(index + 1, 0.0, 0.0, error=err.reason)
     except Exception as err:  # MuPDF's errors have no common base in all versions
         return PageLines(index + 1, 0.0, 0.0, error=f"cannot be read: {one_line(err)}")
     for number, block in enumerate(blocks):
-        lines = (_line(raw, number) for raw in block.get("lines", ()))
+        lines = (_line(raw, number, turn) for raw in block.get("lines", ()))
         found.lines.extend(line for line in lines if line is not None)
     return found
 
 
-def _line(raw: dict[str, Any], block: int) -> Line | None:
+def _line(raw: dict[str, Any], block: int, turn: Turn) -> Line | None:
     spans = raw["spans"]
     text = "".join(span["text"] for span in spans).translate(_CLEAN)[:MAX_LINE_CHARS].strip()
     if not text:
@@ -84,7 +86,25 @@ def _line(raw: dict[str, Any], block: int) -> Line | None:
     total = sum(weight for weight, _ in weights) or 1
     size = sum(weight * span["size"] for weight, span in weights) / total
     bold = sum(weight for weight, span in weights if _is_bold(span))
-    return Line(text, raw["bbox"], size, bold / total, raw["dir"][0] > 0.9, block)
+    box, direction_x = turn(raw["bbox"], raw["dir"])
+    return Line(text, box, size, bold / total, direction_x > 0.9, block)
+
+
+def _no_turn(box: Box, direction: tuple[float, float]) -> tuple[Box, float]:
+    return box, direction[0]
+
+
+def _turn_by(matrix: Any) -> Turn:
+    """From the page as it is stored to the page as it is displayed (/Rotate)."""
+    a, b, c, d, e, f = matrix
+
+    def turn(box: Box, direction: tuple[float, float]) -> tuple[Box, float]:
+        xs = [a * x + c * y + e for x, y in (box[:2], box[2:])]
+        ys = [b * x + d * y + f for x, y in (box[:2], box[2:])]
+        turned = min(xs), min(ys), max(xs), max(ys)
+        return turned, a * direction[0] + c * direction[1]
+
+    return turn
 
 
 def _is_bold(span: dict[str, Any]) -> bool:
