@@ -9,6 +9,7 @@ import itertools
 from collections.abc import Callable, Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from nclue_core.errors import require
 from nclue_systems.corpus import Floats, Ints, Units
@@ -95,26 +96,33 @@ def distinct_pages(scores: Sequence[Floats], units: Units, n_documents: int) -> 
     """
     n = len(scores)
     best = [best_pages(each, units, n_documents, n) for each in scores]
-    some = np.flatnonzero(sum((top[:, 0] for top, _ in best), np.zeros(n_documents)))
-    tops = np.stack([top[some] for top, _ in best])  # (n, some, n)
-    pages = np.stack([which[some] for _, which in best])
-    total = np.zeros(n_documents)
-    solve = _enumerate_assignments if n <= MAX_ENUMERATED else _solve_assignments
-    total[some] = solve(tops, pages)
+    tops = np.stack([top for top, _ in best])  # (n, D, n)
+    pages = np.stack([which for _, which in best])
+    total: Floats = tops[:, :, 0].sum(axis=0)  # the answer wherever the best pages are distinct
+    hard = np.flatnonzero(_clashing(pages))
+    if len(hard):
+        solve = _enumerate_assignments if n <= MAX_ENUMERATED else _solve_assignments
+        total[hard] = solve(tops[:, hard], pages[:, hard])
     return total
 
 
 def _enumerate_assignments(tops: Floats, pages: Ints) -> Floats:
     """All choices of one of the n best pages per condition, over all documents at once."""
     n = len(tops)
-    total = np.zeros(tops.shape[1])
-    for choice in itertools.product(range(n), repeat=n):
-        summed = sum(tops[c, :, rank] for c, rank in enumerate(choice))
-        for c, d in itertools.combinations(range(n), 2):
-            one, other = pages[c, :, choice[c]], pages[d, :, choice[d]]
-            summed = np.where((one == other) & (one >= 0), 0.0, summed)
-        total = np.maximum(total, summed)
-    return total
+    choices = np.array(list(itertools.product(range(n), repeat=n)))
+    summed: Floats = sum(tops[c][:, choices[:, c]] for c in range(n))  # (documents, choices)
+    shown = [pages[c][:, choices[:, c]] for c in range(n)]
+    for one, other in itertools.combinations(shown, 2):
+        summed[(one == other) & (one >= 0)] = 0
+    best: Floats = summed.max(axis=1)
+    return best
+
+
+def _clashing(pages: Ints) -> NDArray[np.bool_]:
+    """Documents in which two conditions have the same best page."""
+    first = np.sort(pages[:, :, 0], axis=0)
+    clash: NDArray[np.bool_] = ((first[1:] == first[:-1]) & (first[1:] >= 0)).any(axis=0)
+    return clash
 
 
 def _solve_assignments(tops: Floats, pages: Ints) -> Floats:

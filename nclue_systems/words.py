@@ -15,6 +15,7 @@ from collections.abc import Iterable
 RULE = "words-1"  # part of the key of cached indexes; change it with the rule
 
 _WORD = re.compile(r"[^\W_]+")
+_ASCII = bytes(ord(chr(c).lower()) if chr(c).isalnum() and c < 128 else 32 for c in range(256))
 _DROPPED = re.compile("[\u00ad\u0300-\u036f]")  # soft hyphen, combining accents
 _QUOTED = re.compile(r'"([^"]*)"|“([^”]*)”')
 
@@ -35,8 +36,8 @@ def words(text: str) -> list[str]:
         >>> words("Naïve COVID-19 e\ufb03ciency")
         ['naive', 'covid', '19', 'efficiency']
     """
-    if text.isascii():
-        return _WORD.findall(text.lower())
+    if text.isascii():  # the same by one table: several times faster than a pattern
+        return text.encode("ascii").translate(_ASCII).decode("ascii").split()
     folded = unicodedata.normalize("NFKD", text).casefold()
     return _WORD.findall(unicodedata.normalize("NFKC", _DROPPED.sub("", folded)))
 

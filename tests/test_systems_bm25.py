@@ -154,3 +154,8 @@ def test_stop_words_go_unless_nothing_else_is_left():
     assert query_words("Protection of the Environment") == ["protection", "environment"]
     assert query_words("It") == ["it"]
     assert part_words(["It", "the sea"]) == ["it", "sea"]
+
+
+@given(st.text(st.characters(max_codepoint=127)))
+def test_ascii_texts_follow_the_same_rule_as_others(text):
+    assert words(text) == words(f"{text} é")[:-1]
