@@ -30,7 +30,7 @@ def read_jsonl(path: Path) -> Iterator[Row]:
             an infinity; names file and line. A missing file is an InputError too.
     """
     for line, raw in numbered_lines(path):
-        yield Row(line, _parse_object(raw, path, line))
+        yield Row(line, parse_object(raw, path, line))
 
 
 def numbered_lines(path: Path) -> Iterator[tuple[int, bytes]]:
@@ -53,7 +53,8 @@ def numbered_lines(path: Path) -> Iterator[tuple[int, bytes]]:
         raise InputError(f"cannot be read: {err}", path=path) from err
 
 
-def _parse_object(raw: bytes, path: Path, line: int) -> dict[str, Any]:
+def parse_object(raw: bytes, path: Path, line: int) -> dict[str, Any]:
+    """The JSON object of one line, as `read_jsonl` reads it (and with the same errors)."""
     try:
         text = raw.decode("utf-8")
     except UnicodeDecodeError as err:
@@ -65,7 +66,7 @@ def _parse_object(raw: bytes, path: Path, line: int) -> dict[str, Any]:
             line=line,
         ) from None
     try:
-        value = json.loads(text, parse_constant=_refuse_constant, object_pairs_hook=_unique_keys)
+        value = _DECODER.decode(text)
     except RecursionError:
         raise InputError("JSON nested too deeply", path=path, line=line) from None
     except ValueError as err:
@@ -90,6 +91,10 @@ def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         repeated = next(key for key in keys if keys.count(key) > 1)
         raise ValueError(f"the key {repeated!r} stands twice in one object")
     return value
+
+
+# One decoder for all lines: json.loads with hooks would build a new one for each.
+_DECODER = json.JSONDecoder(parse_constant=_refuse_constant, object_pairs_hook=_unique_keys)
 
 
 def shorten(value: object, width: int = 60) -> str:
