@@ -1,0 +1,139 @@
+"""Which text of a page counts as evidence.
+
+A page holds a condition when one of the condition's wordings stands in its content: running
+text, headings, lists, tables, captions or notes. What only points elsewhere or repeats does not
+count: running headers and footers, page numbers, tables of contents, and lists of references.
+Excluded text is kept apart, so that "absent" can be told from "present only where it does not
+count".
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from nclue_core.pages import Block, PageRecord
+from nclue_construct.surface import Word, split_words
+
+RUNNING = frozenset({"header", "footer", "page_number"})
+_CONTENTS_NOTE = "table of contents"
+_LEADER = re.compile(r"(?:[.·_…‐\-] ?){5,}|…{2}")
+_REFERENCES = re.compile(
+    r"\W*(?:[\dIVXivx]{1,4}[.)]?\s+)?"
+    r"(?:list of )?(?:references|bibliography|works cited|literature cited|reference list)\W*",
+    re.IGNORECASE,
+)
+_AFTER_REFERENCES = re.compile(
+    r"(?:appendi|annex|acknowledg|supplement|author contrib|list of (?:tables|figures))"
+    r"|[A-Z](?:\.\d+)*\.?\s+[A-Z]",
+    re.IGNORECASE,
+)
+_JOINABLE = frozenset({"text", "title", "list"})
+
+
+@dataclass(frozen=True)
+class Segment:
+    """A stretch of a page's content."""
+
+    start: int  # offset in the text
+    kind: str  # type of its block
+
+
+@dataclass(frozen=True)
+class Heading:
+    """A heading of a page."""
+
+    text: str
+    level: int | None
+
+
+@dataclass(frozen=True)
+class ZonedPage:
+    """A page with what counts (body) apart from what does not (aside)."""
+
+    doc_id: str
+    page: int  # 1-based
+    body: str
+    aside: str
+    segments: tuple[Segment, ...]  # of the body, ascending
+    headings: tuple[Heading, ...]
+    is_readable: bool
+
+    def words(self) -> list[Word]:
+        """Words of the body."""
+        return split_words(self.body)
+
+    def kind_at(self, offset: int) -> str:
+        """Type of the block at an offset of the body."""
+        kind = "other"
+        for segment in self.segments:
+            if segment.start > offset:
+                break
+            kind = segment.kind
+        return kind
+
+
+def zone_document(records: Iterable[PageRecord]) -> Iterator[ZonedPage]:
+    """Divide the pages of one document, in order."""
+    in_references = False
+    for record in records:
+        page, in_references = _zone_page(record, in_references)
+        yield page
+
+
+def _zone_page(record: PageRecord, in_references: bool) -> tuple[ZonedPage, bool]:
+    is_contents = _CONTENTS_NOTE in (record.note or "")
+    body: list[str] = []
+    aside: list[str] = []
+    segments: list[Segment] = []
+    headings: list[Heading] = []
+    length = 0
+    previous: Block | None = None
+    for block in record.blocks:
+        in_references = _still_references(block, in_references)
+        if block.type in RUNNING or is_contents or in_references:
+            aside.append(block.text)
+            continue
+        kept, pointing = _split_contents_lines(block.text)
+        aside.extend(pointing)
+        if not kept:
+            continue
+        separator = _separator(previous, block)
+        segments.append(Segment(length + len(separator), block.type))
+        body.append(separator + kept)
+        length += len(separator) + len(kept)
+        previous = block
+        if block.type == "title":
+            headings.append(Heading(kept, block.level))
+    zoned = ZonedPage(
+        record.doc_id, record.page, "".join(body), "\n\n".join(aside), tuple(segments),
+        tuple(headings), record.has_text,
+    )  # fmt: skip
+    return zoned, in_references
+
+
+def _still_references(block: Block, in_references: bool) -> bool:
+    if block.type in RUNNING:
+        return in_references
+    if _REFERENCES.fullmatch(block.text.strip()):
+        return True
+    ends = block.type == "title" and _AFTER_REFERENCES.match(block.text.strip())
+    return in_references and not ends
+
+
+def _split_contents_lines(text: str) -> tuple[str, list[str]]:
+    """Lines with leaders ("Summary ..... 7") point elsewhere; the others are content."""
+    lines = text.split("\n")
+    pointing = [line for line in lines if _LEADER.search(line)]
+    if not pointing:
+        return text, []
+    return "\n".join(line for line in lines if not _LEADER.search(line)), pointing
+
+
+def _separator(previous: Block | None, block: Block) -> str:
+    """A line break where a sentence or heading may run on, an empty line where it can't."""
+    if previous is None:
+        return ""
+    goes_on = previous.type == block.type and block.type in _JOINABLE
+    return "\n" if goes_on else "\n\n"
