@@ -25,7 +25,7 @@ class SystemSpec:
     name: str
     definition: str  # one line, as `nclue run --list` prints it
     kind: Kind = "retrieval"
-    scorer: str = "bm25"  # key of systems.SCORERS; scores units for a list of words or a text
+    scorer: str = "bm25"  # key of systems.SCORERS; scores units for parts of a query
     representation: Representation = "chunk"
     asked: Asked = "text"  # the form's text; what it quotes (else all); the conditions as stored
     composition: Composition = "joint"  # one score for all that is asked, or one per condition

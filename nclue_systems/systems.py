@@ -16,7 +16,7 @@ from nclue_systems.corpus import CorpusIndex, Floats
 from nclue_systems.facts import Facts, control_scores
 from nclue_systems.fusion import reciprocal_rank_fusion
 from nclue_systems.registry import SYSTEMS, SystemSpec, find_system
-from nclue_systems.words import part_words, query_words, quoted_parts
+from nclue_systems.words import part_words, quoted_parts, words
 
 FUSION_DEPTH = 100
 SEED = 11
@@ -25,6 +25,7 @@ SEED = 11
 # differ between processors, and must not decide an order.
 _SCORE_BITS = 40
 
+# Scores (U,) of the units of the system's representation, for parts of a query taken together.
 UnitScorer = Callable[[SystemSpec, CorpusIndex, Sequence[str]], Floats]
 
 
@@ -158,11 +159,11 @@ def _given(name: str, query: Query, inputs: Inputs) -> Sequence[str]:
 
 def _retrieval_scores(spec: SystemSpec, index: CorpusIndex, query: Query, inputs: Inputs) -> Floats:
     n_documents = len(index.doc_ids)
-    asked = asked_words(spec, query, inputs.texts[query.query_id])
+    asked = asked_parts(spec, query, inputs.texts[query.query_id])
     if not asked:
         return np.zeros(n_documents)
     units = index.units(spec.representation)
-    unit_scores = [SCORERS[spec.scorer](spec, index, part) for part in asked]
+    unit_scores = [SCORERS[spec.scorer](spec, index, parts) for parts in asked]
     if spec.composition == "sdr":
         return compose.distinct_pages(unit_scores, units, n_documents)
     aggregate = AGGREGATIONS[spec.aggregation]
@@ -171,11 +172,11 @@ def _retrieval_scores(spec: SystemSpec, index: CorpusIndex, query: Query, inputs
     return _all_terms_first(index, asked[0], composed) if spec.all_terms_first else composed
 
 
-def asked_words(spec: SystemSpec, query: Query, text: str) -> list[list[str]]:
-    """What is scored by itself: the words of each condition, or all words together.
+def asked_parts(spec: SystemSpec, query: Query, text: str) -> list[tuple[str, ...]]:
+    """What is scored by itself: each condition, or all parts of the query together.
 
-    A condition without words (punctuation only) can't be searched: it is left out, as if the
-    query did not have it. Without any words the list is empty.
+    A part without words (punctuation only) can't be searched: it is left out, as if the query
+    did not have it. Without any words the list is empty.
     """
     if spec.asked == "text":
         parts = [text]
@@ -183,15 +184,15 @@ def asked_words(spec: SystemSpec, query: Query, text: str) -> list[list[str]]:
         parts = quoted_parts(text)
     else:
         parts = list(query.conditions)
+    searched = tuple(part for part in parts if words(part))
     if spec.composition == "joint":
-        together = part_words(parts)
-        return [together] if together else []
-    return [found for found in map(query_words, parts) if found]
+        return [searched] if searched else []
+    return [(part,) for part in searched]
 
 
-def _all_terms_first(index: CorpusIndex, asked: Sequence[str], scores: Floats) -> Floats:
+def _all_terms_first(index: CorpusIndex, parts: Sequence[str], scores: Floats) -> Floats:
     """Lift the documents that hold every word above the others (by the highest score + 1)."""
-    distinct = list(dict.fromkeys(asked))
+    distinct = list(dict.fromkeys(part_words(parts)))
     numbers = index.numbers(distinct)
     if len(numbers) < len(distinct):
         return scores  # a word that no document holds
@@ -205,8 +206,9 @@ def _all_terms_first(index: CorpusIndex, asked: Sequence[str], scores: Floats) -
     return lifted
 
 
-def _bm25_units(spec: SystemSpec, index: CorpusIndex, asked: Sequence[str]) -> Floats:
-    return bm25(index, spec.representation, k1=spec.k1, b=spec.b).scores(index.numbers(asked))
+def _bm25_units(spec: SystemSpec, index: CorpusIndex, parts: Sequence[str]) -> Floats:
+    weights = bm25(index, spec.representation, k1=spec.k1, b=spec.b)
+    return weights.scores(index.numbers(part_words(parts)))
 
 
 def _length_scores(_s: SystemSpec, index: CorpusIndex, _q: Query, _i: Inputs) -> Floats:
@@ -225,8 +227,7 @@ def _random_scores(_s: SystemSpec, index: CorpusIndex, query: Query, inputs: Inp
 
 
 def _control_scores(spec: SystemSpec, index: CorpusIndex, query: Query, inputs: Inputs) -> Floats:
-    assert inputs.facts is not None, "checked before"  # noqa: S101
-    found = control_scores(spec.name, index, query, inputs.facts)
+    found = control_scores(spec.name, index, query, inputs.facts or Facts({}, {}))
     return np.array([found.get(doc_id, 0.0) for doc_id in index.doc_ids])
 
 

@@ -7,7 +7,7 @@ import math
 import bm25s
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nclue_systems import build_index
@@ -41,6 +41,7 @@ def lucene_by_hand(texts: list[str], query: list[str], k1: float, b: float) -> l
     return scores
 
 
+@settings(deadline=None)
 @given(
     CORPUS, st.lists(st.sampled_from(WORDS), max_size=4), st.sampled_from([(1.5, 0.75), (0.9, 0.4)])
 )
@@ -52,6 +53,7 @@ def test_page_scores_are_those_of_the_printed_formula(texts, query, parameters):
     assert found.tolist() == pytest.approx(lucene_by_hand(pages, query, k1, b))
 
 
+@settings(deadline=None)
 @given(CORPUS, st.lists(st.sampled_from(WORDS), max_size=4))
 def test_document_scores_are_those_of_the_joined_pages(texts, query):
     index = corpus(texts)
@@ -128,6 +130,7 @@ def test_words(text, expected):
     assert words(text) == expected
 
 
+@settings(deadline=None)
 @given(st.text())
 def test_words_are_found_again_in_themselves(text):
     found = words(text)
@@ -156,6 +159,7 @@ def test_stop_words_go_unless_nothing_else_is_left():
     assert part_words(["It", "the sea"]) == ["it", "sea"]
 
 
+@settings(deadline=None)
 @given(st.text(st.characters(max_codepoint=127)))
 def test_ascii_texts_follow_the_same_rule_as_others(text):
     assert words(text) == words(f"{text} é")[:-1]

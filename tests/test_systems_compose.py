@@ -6,7 +6,7 @@ import itertools
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linear_sum_assignment
 
@@ -45,6 +45,7 @@ def best_sum_by_permutations(columns: list[list[float]]) -> float:
     )
 
 
+@settings(deadline=None)
 @given(scored_pages())
 def test_distinct_pages_finds_the_best_of_all_permutations(drawn):
     owners, n_documents, scores = drawn
@@ -55,6 +56,7 @@ def test_distinct_pages_finds_the_best_of_all_permutations(drawn):
         assert found[document] == pytest.approx(expected)
 
 
+@settings(deadline=None)
 @given(scored_pages(n_conditions=st.integers(5, 6)))
 def test_distinct_pages_agrees_with_scipy_for_many_conditions(drawn):
     owners, n_documents, scores = drawn
@@ -66,6 +68,7 @@ def test_distinct_pages_agrees_with_scipy_for_many_conditions(drawn):
         assert found[document] == pytest.approx(expected)
 
 
+@settings(deadline=None)
 @given(scored_pages(n_conditions=st.integers(2, 4)))
 def test_enumeration_and_hungarian_method_agree(drawn):
     owners, n_documents, scores = drawn
@@ -81,6 +84,7 @@ def test_one_page_cannot_serve_two_conditions():
     assert compose.distinct_pages(scores, units_of([0, 0]), 1).tolist() == [3.5]
 
 
+@settings(deadline=None)
 @given(scored_pages())
 def test_best_unit_is_the_maximum_and_mean_of_one_is_the_same(drawn):
     owners, n_documents, scores = drawn
@@ -119,11 +123,13 @@ def test_rrf_breaks_ties_by_document_and_reads_no_deeper_than_its_depth():
 RANKINGS = st.lists(st.lists(st.sampled_from("abcdefg"), unique=True), min_size=2, max_size=3)
 
 
+@settings(deadline=None)
 @given(RANKINGS)
 def test_rrf_does_not_depend_on_the_order_of_the_runs(rankings):
     assert reciprocal_rank_fusion(rankings) == reciprocal_rank_fusion(rankings[::-1])
 
 
+@settings(deadline=None)
 @given(st.lists(st.sampled_from("abcdefg"), unique=True))
 def test_rrf_of_a_run_with_itself_is_that_run(ranking):
     assert [doc for doc, _ in reciprocal_rank_fusion([ranking, ranking])] == ranking
