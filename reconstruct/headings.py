@@ -187,6 +187,7 @@ def _could_be_heading(unit: Unit, text: str) -> bool:
         and not text.endswith(_PUNCTUATED_END)
         and not ends_with_leader(text)
         and any(len(word) >= 3 for word in text.split())
+        and not (text[0].islower() or text[0] == "(")  # the middle of a sentence
         and "@" not in text
         and "://" not in text
     )
