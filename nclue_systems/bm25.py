@@ -15,7 +15,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
+from nclue_core.errors import require
 from nclue_systems.corpus import CorpusIndex, Floats, Ints, Representation, Units
 
 
@@ -25,7 +27,7 @@ class Postings:
 
     first: Ints  # (V + 1,)
     units: Ints  # unit of each entry, ascending within a word
-    counts: Ints  # how often the word stands there, at least 1
+    counts: NDArray[np.int32]  # how often the word stands there, at least 1
     n_units: int
 
     def units_with(self, word: int) -> Ints:
@@ -72,15 +74,17 @@ def bm25(index: CorpusIndex, representation: Representation, *, k1: float, b: fl
 
 
 def _make_postings(index: CorpusIndex, units: Units) -> Postings:
+    sparse = require("scipy.sparse", extra="lexical", purpose="BM25 retrieval")
     lengths = units.lengths
     owner = np.repeat(np.arange(len(lengths)), lengths)
     shift = units.starts - (np.cumsum(lengths) - lengths)  # spans may overlap, or leave gaps
     found = index.word_numbers[np.arange(len(owner)) + np.repeat(shift, lengths)]
-    n_units = max(1, len(lengths))
-    entries, counts = np.unique(found.astype(np.int64) * n_units + owner, return_counts=True)
-    per_word = np.bincount(entries // n_units, minlength=len(index.vocabulary))
-    first = np.concatenate([[0], np.cumsum(per_word)])
-    return Postings(first, entries % n_units, counts, len(lengths))
+    shape = (max(1, len(index.vocabulary)), max(1, len(lengths)))
+    # A counting sort: the occurrences of a word in a unit become one entry, units ascending.
+    table = sparse.csr_array((np.ones(len(found), np.int32), (found, owner)), shape=shape)
+    table.sum_duplicates()
+    first = table.indptr[: len(index.vocabulary) + 1].astype(np.int64)
+    return Postings(first, table.indices.astype(np.int64), table.data, len(lengths))
 
 
 def _weights(where: Postings, units: Units, k1: float, b: float) -> Floats:

@@ -2,8 +2,10 @@
 
 One rule for documents and queries: letters and digits of any script, compatibility forms
 unified (ligatures, full width), lower case, accents of Latin, Greek and Cyrillic letters
-dropped, soft hyphens dropped. No stemming. Scripts written without blanks (Chinese, Thai) give
-one word per run of characters, which is a limit of these systems.
+dropped, soft hyphens dropped, words joined that a hyphen breaks at the end of a line (between
+lower-case letters; a compound that is broken there is joined, too). No stemming.
+Scripts written without blanks (Chinese, Thai) give one word per run of characters, which is a
+limit of these systems.
 """
 
 from __future__ import annotations
@@ -12,8 +14,9 @@ import re
 import unicodedata
 from collections.abc import Iterable
 
-RULE = "words-1"  # part of the key of cached indexes; change it with the rule
+RULE = "words-2"  # part of the key of cached indexes; change it with the rule
 
+_BROKEN = re.compile(r"(?<=[a-zà-öø-ÿ])-\n(?=[a-zà-öø-ÿ])")
 _WORD = re.compile(r"[^\W_]+")
 _ASCII = bytes(ord(chr(c).lower()) if chr(c).isalnum() and c < 128 else 32 for c in range(256))
 _DROPPED = re.compile("[\u00ad\u0300-\u036f]")  # soft hyphen, combining accents
@@ -36,6 +39,8 @@ def words(text: str) -> list[str]:
         >>> words("Naïve COVID-19 e\ufb03ciency")
         ['naive', 'covid', '19', 'efficiency']
     """
+    if "-\n" in text:
+        text = _BROKEN.sub("", text)
     if text.isascii():  # the same by one table: several times faster than a pattern
         return text.encode("ascii").translate(_ASCII).decode("ascii").split()
     folded = unicodedata.normalize("NFKD", text).casefold()

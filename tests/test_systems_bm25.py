@@ -120,6 +120,11 @@ def test_a_corpus_without_words_has_no_units_and_no_scores(representation, texts
         ("ﬁnance e\ufb03ciency", ["finance", "efficiency"]),
         ("NAÏVE Café cafe\u0301", ["naive", "cafe", "cafe"]),
         ("docu\u00adment", ["document"]),
+        (
+            "docu-\nment COVID-\n19 non-Euro-\nZone",
+            ["document", "covid", "19", "non", "euro", "zone"],
+        ),
+        ("naï-\nve é-\nà", ["naive", "ea"]),
         ("snake_case \uff21\uff22\uff23", ["snake", "case", "abc"]),
         ("Straße Ёлка", ["strasse", "елка"]),
         ("— … !?", []),
