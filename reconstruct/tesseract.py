@@ -187,10 +187,12 @@ def read_page(
         turn = _orientation(image, tesseract, deadline, timeout_s)
     if turn:
         turned = _recognise(_turn(image, turn), tesseract, deadline, timeout_s)
-        words, turn = (turned, turn) if _score(turned) > _score(words) else (words, 0)
+        words, turn = (turned, turn) if _is_better(turned, words) else (words, 0)
     width, height = (image.height, image.width) if turn in (90, 270) else image[1:3]
     blocks = tuple(_blocks(words, width, height, turn))
-    return PageText(blocks, _join_notes(image.note, _turn_note(turn), _confidence_note(words)))
+    return PageText(
+        blocks, _join_notes(image.note, _turn_note(turn, words), _confidence_note(words))
+    )
 
 
 def is_blank(image: PageImage) -> bool:
@@ -314,7 +316,21 @@ def _mean_confidence(words: Sequence[Word]) -> float:
 
 
 def _is_good(words: Sequence[Word]) -> bool:
-    return len(words) >= MIN_WORDS and _mean_confidence(words) >= LOW_CONFIDENCE
+    sure = len(words) >= MIN_WORDS and _mean_confidence(words) >= LOW_CONFIDENCE
+    return sure and not _is_sideways(words)
+
+
+def _is_sideways(words: Sequence[Word]) -> bool:
+    """Most words are taller than wide: Tesseract reads some sideways text without being told."""
+    long = [word for word in words if len(word.text) >= 3]
+    tall = sum(word.box[3] - word.box[1] > word.box[2] - word.box[0] for word in long)
+    return 2 * tall > len(long)
+
+
+def _is_better(turned: Sequence[Word], words: Sequence[Word]) -> bool:
+    if _is_sideways(words) and not _is_sideways(turned):
+        return _score(turned) >= 0.9 * _score(words)
+    return _score(turned) > _score(words)
 
 
 def _orientation(image: PageImage, tesseract: Tesseract, deadline: float, limit_s: float) -> int:
@@ -408,8 +424,10 @@ def _kind(
     return "text", None
 
 
-def _turn_note(turn: int) -> str | None:
-    return f"content lies on its side: turned {turn} degrees clockwise for OCR" if turn else None
+def _turn_note(turn: int, words: Sequence[Word]) -> str | None:
+    if turn:
+        return f"content lies on its side: turned {turn} degrees clockwise for OCR"
+    return "content lies on its side" if _is_sideways(words) else None
 
 
 def _confidence_note(words: Sequence[Word]) -> str | None:
