@@ -73,7 +73,12 @@ FIELDS: dict[str, tuple[Field, ...]] = {
     ),
     "corpus": (
         _DOC_ID._replace(aliases=(*_DOC_ID.aliases, "id", "_id")),
-        Field("source", ("source_name", "source_id", "origin"), "string; where it is from"),
+        Field(
+            "source",
+            ("source_name", "source_id", "origin"),
+            "string; where it is from (may be left out where the ID begins with a known source)",
+            False,
+        ),
         Field("title", ("document_title", "name"), "string", False),
         Field("pdf_url", ("url_pdf", "pdf", "direct_pdf_url", "pdf_link"), "http(s) URL", False),
         Field(
@@ -200,7 +205,7 @@ class FieldMap:
         close = difflib.get_close_matches(field, free, 1, 0.5) or [
             key for name in names for key in difflib.get_close_matches(name, free, 1, 0.7)
         ]
-        example = close[0] if close else (free[0] if free else "NAME")
+        example = close[0] if close else "NAME"
         closest = f"; the closest is {close[0]!r}" if close else ""
         return (
             f"the field {field} is missing (accepted names: {', '.join(names) or 'none'}); "
