@@ -62,6 +62,11 @@ def build_scorecard() -> Scorecard:
     prepare(["mini"])
     import evaluate
     from datasets import load_dataset
+    from datasets.utils.logging import set_verbosity_error
+
+    # Both libraries remark at length that they use their caches, as is meant here.
+    set_verbosity_error()
+    evaluate.logging.set_verbosity_error()
 
     from nclue_cli.scorecard import Scorecard, row_of
 

@@ -8,11 +8,13 @@ built under another name in the same file system and renamed, under a lock.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import os
 import shutil
 import tempfile
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -101,7 +103,8 @@ def _build(
             cache_dir=staging,
             hash=folder_hash,
         )
-        builder.download_and_prepare()
+        with _no_progress_bars():  # seconds at most, and several bars per configuration
+            builder.download_and_prepare()
         built = Path(builder.cache_dir)
         final = root / built.relative_to(Path(staging) / "nclue")
         final.parent.mkdir(parents=True, exist_ok=True)
@@ -110,6 +113,19 @@ def _build(
         built.rename(final)
     os.utime(final)
     return final
+
+
+@contextlib.contextmanager
+def _no_progress_bars() -> Iterator[None]:
+    from datasets import are_progress_bars_disabled, disable_progress_bars, enable_progress_bars
+
+    were_disabled = are_progress_bars_disabled()
+    disable_progress_bars()
+    try:
+        yield
+    finally:
+        if not were_disabled:
+            enable_progress_bars()
 
 
 def _split_rows(folder: Path) -> dict[str, int] | None:

@@ -70,7 +70,7 @@ def test_plain_load_dataset_gives_every_configuration(
     qrels = load("nclue", "tiny-qrels", cwd=empty)["rows"]["final"]
     assert qrels[2]["evidence"] == [
         {"condition": "Sanctions", "pages": [3, 4]},
-        {"condition": "Grievance Mechanism", "pages": [4]},
+        {"condition": "Grievance Mechanism", "pages": [6]},
     ]
     corpus = load("nclue", "tiny-corpus", cwd=empty)["rows"]["corpus"]
     assert [row["doc_id"] for row in corpus] == ["d1", "d2", "d3", "d4"]
@@ -103,11 +103,10 @@ def test_a_changed_release_is_never_served_stale(
 ) -> None:
     release = write_tiny(tmp_path / "release")
     nclue("prepare", "--release", str(release))
-    original = (release / "qrels.jsonl").read_bytes()
     edit_rows(release / "qrels.jsonl", lambda row: row if row["doc_id"] != "d2" else None)
     nclue("prepare", "--release", str(release))
     changed = load("nclue", "tiny", cwd=empty)["rows"]["raw"][0]["reference"]["doc_ids"]
-    (release / "qrels.jsonl").write_bytes(original)  # and back, to content prepared before
+    write_tiny(release)  # and back, to content prepared before
     nclue("prepare", "--release", str(release))
     again = load("nclue", "tiny", cwd=empty)["rows"]["raw"][0]["reference"]["doc_ids"]
     assert (changed, again) == (["d1"], ["d1", "d2"])
@@ -149,11 +148,12 @@ def test_a_prepared_collection_is_known_by_name_and_kept(own_caches: Path, tmp_p
     nclue("prepare", "--release", str(write_tiny(tmp_path / "release")))
     kept = read_release(own_caches / "nclue" / "releases" / "tiny").collection("tiny")
     assert kept.qrels == tiny_collection().qrels
-    scored = json.loads(nclue("score", "forward", "--config", "tiny", "--json"))
-    assert scored[0]["n_clue_score@10"] == pytest.approx(
-        100 * 2 / 3
-    )
-    assert scored[0]["n_queries"] == len(CONDITIONS)
+    both = nclue("score", "forward", "backward", "--config", "tiny", "--json")
+    forward, backward = json.loads(both)
+    assert (forward["n_clue_score@10"], forward["n_queries"]) == (100, len(CONDITIONS))
+    # backward is d4 d3 d2: only q2 has a gold there, behind a subset
+    assert backward["n_clue_score@10"] == 0
+    assert backward["subset_first@10"] == pytest.approx(100 / 3)
 
 
 def test_exported_folder_gives_the_rows_and_features_of_the_prepared_collection(

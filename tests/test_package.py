@@ -39,7 +39,7 @@ def test_wheel_holds_the_embedded_benchmark_the_cards_and_type_markers(
     assert {
         "nclue_dataset/mini/MANIFEST.json",
         "nclue_dataset/mini/queries.jsonl",
-        "nclue_dataset/mini/reference_runs/bm25_and.jsonl",
+        "nclue_dataset/mini/reference_runs/bm25_and.jsonl.gz",
         "nclue_cards/dataset_card.md",
         "nclue_metric/README.md",
         "nclue_metric/app.py",

@@ -15,7 +15,7 @@ from nclue_core.schema import (
     Query,
     Ranking,
 )
-from nclue_dataset.collection_writer import write_release
+from nclue_dataset.collection_writer import write_checksums, write_release
 from nclue_dataset.release import Collection
 
 CONDITIONS = {
@@ -27,7 +27,7 @@ CONDITIONS = {
 PAGES = {
     ("q1", "d1"): ([2], [19]),
     ("q1", "d2"): ([1], []),
-    ("q2", "d2"): ([3, 4], [4]),
+    ("q2", "d2"): ([3, 4], [6]),
     ("q2", "d3"): ([7], []),
     ("q3", "d1"): ([2], [19], [4, 9]),
     ("q3", "d2"): ([1], [], [3, 4]),
@@ -75,7 +75,8 @@ def write_tiny(folder: Path, name: str = "tiny", **manifest: Any) -> Path:
 
 
 def edit_rows(path: Path, change: Any) -> None:
-    """Rewrite a JSON Lines file, each row (or rows) as ``change(row)`` returns it."""
+    """Rewrite the rows of a file at the top of a release; None drops a row. Sums follow."""
     rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
     changed = [change(row) for row in rows]
     path.write_text("".join(json.dumps(row) + "\n" for row in changed if row is not None))
+    write_checksums(path.parent)
