@@ -121,8 +121,8 @@ class TestOnePage:
 
     def test_the_program_gets_raw_pixels_one_thread_and_the_resolution(self, fake, image, tmp_path):
         fake(
-            "print('5\\t1\\t1\\t1\\t1\\t1\\t10\\t10\\t50\\t20\\t90\\t' + '|'.join(["
-            "print('5' + 7 * '\\t1' + '\\t5\\t2\\t90\\tn' + os.environ['OMP_THREAD_LIMIT'])"
+            "seen = [pixels[:2].decode(), str(len(pixels)), os.environ['OMP_THREAD_LIMIT']]\n"
+            "    print('5' + 7 * '\\t1' + '\\t50\\t20\\t90\\t' + '|'.join(seen + sys.argv[1:]))"
         )
         text = self.read(image).blocks[0].text
         head = len(f"P5 {image.width} {image.height} 255\n")
