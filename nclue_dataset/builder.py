@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import datasets
@@ -63,6 +63,41 @@ class NClueBuilder(datasets.ArrowBasedBuilder):
 
     def _generate_tables(self, rows: _Rows) -> Iterator[tuple[int, pa.Table]]:
         yield 0, pa.Table.from_pylist(rows.rows, schema=self.info.features.arrow_schema)
+
+
+class TablesBuilder(datasets.ArrowBasedBuilder):
+    """Builds a configuration of one split from tables that come one by one.
+
+    Args:
+        config_name: Name of the configuration.
+        split: Name of the split.
+        tables: Called once, gives the tables.
+        features: Declared types of their columns.
+        **kwargs: As for `datasets.ArrowBasedBuilder` (cache_dir, hash).
+    """
+
+    def __init__(
+        self,
+        *,
+        config_name: str,
+        split: str,
+        tables: Callable[[], Iterator[pa.Table]],
+        features: datasets.Features,
+        **kwargs: Any,
+    ) -> None:
+        self.split = split
+        self.tables = tables
+        self.declared = features
+        super().__init__(config_name=config_name, dataset_name=DATASET_NAME, **kwargs)
+
+    def _info(self) -> datasets.DatasetInfo:
+        return datasets.DatasetInfo(features=self.declared, homepage=HOMEPAGE)
+
+    def _split_generators(self, dl_manager: Any) -> list[datasets.SplitGenerator]:
+        return [datasets.SplitGenerator(name=self.split, gen_kwargs={})]
+
+    def _generate_tables(self) -> Iterator[tuple[int, pa.Table]]:
+        yield from enumerate(self.tables())
 
 
 class _Rows:

@@ -9,15 +9,16 @@ built under another name in the same file system and renamed, under a lock.
 from __future__ import annotations
 
 import contextlib
+import functools
 import hashlib
 import json
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from filelock import FileLock
 
@@ -25,6 +26,9 @@ from nclue_core._version import __version__
 from nclue_dataset.tables import config_names
 
 if TYPE_CHECKING:
+    import datasets
+    import pyarrow as pa
+
     from nclue_dataset.release import Collection
 
 # Part of every hash: change it when rows or features change for the same release.
@@ -62,21 +66,62 @@ def prepare_configs(
         version: Version of the release.
         force: Build again even if the same content is there.
     """
-    root = datasets_cache() / "nclue"
-    root.mkdir(parents=True, exist_ok=True)
-    with FileLock(root.parent / ".nclue.lock"):
-        prepared = [
-            _prepare_config(root, collection, config, content_hash, version, force)
-            for config in config_names(collection)
-        ]
+    from nclue_dataset.builder import NClueBuilder
+
+    with _locked_root() as root:
+        prepared = []
+        for config in config_names(collection):
+            builder = functools.partial(
+                NClueBuilder, collection=collection, config_name=config, version=version
+            )
+            prepared.append(_prepare_config(root, config, content_hash, builder, force=force))
         _remove_configs(root, collection.name, {item.config for item in prepared})
     return prepared
 
 
+def prepare_tables(
+    config: str,
+    split: str,
+    tables: Callable[[], Iterator[pa.Table]],
+    features: datasets.Features,
+    content_hash: str,
+) -> PreparedConfig:
+    """Put tables that are no part of a release into the cache, for example local page texts.
+
+    Args:
+        config: Name of the configuration, such as "mini-pages".
+        split: Name of its only split.
+        tables: Gives the tables, with the columns of the features.
+        features: Declared types.
+        content_hash: Changes with the content.
+    """
+    from nclue_dataset.builder import TablesBuilder
+
+    def builder(**place: Any) -> datasets.DatasetBuilder:
+        return TablesBuilder(
+            config_name=config, split=split, tables=tables, features=features, **place
+        )
+
+    with _locked_root() as root:
+        return _prepare_config(root, config, content_hash, builder, force=False)
+
+
+@contextlib.contextmanager
+def _locked_root() -> Iterator[Path]:
+    root = datasets_cache() / "nclue"
+    root.mkdir(parents=True, exist_ok=True)
+    with FileLock(root.parent / ".nclue.lock"):
+        yield root
+
+
 def _prepare_config(
-    root: Path, collection: Collection, config: str, content_hash: str, version: str | None,
+    root: Path,
+    config: str,
+    content_hash: str,
+    builder: Callable[..., datasets.DatasetBuilder],
+    *,
     force: bool,
-) -> PreparedConfig:  # fmt: skip
+) -> PreparedConfig:
     folder_hash = hashlib.sha256(
         f"{content_hash} {LAYOUT_VERSION} {__version__} {config}".encode()
     ).hexdigest()[:32]
@@ -84,28 +129,18 @@ def _prepare_config(
     if present and not force and _split_rows(present[0]) is not None:
         _keep_only(root / config, present[0])
         return PreparedConfig(config, str(present[0]), _split_rows(present[0]) or {}, fresh=False)
-    final = _build(root, collection, config, folder_hash, version)
+    final = _build(root, folder_hash, builder)
     _keep_only(root / config, final)
     return PreparedConfig(config, str(final), _split_rows(final) or {}, fresh=True)
 
 
-def _build(
-    root: Path, collection: Collection, config: str, folder_hash: str, version: str | None
-) -> Path:
-    from nclue_dataset.builder import NClueBuilder
-
+def _build(root: Path, folder_hash: str, builder: Callable[..., datasets.DatasetBuilder]) -> Path:
     # Not below `root`: whatever is there counts as prepared for load_dataset.
     with tempfile.TemporaryDirectory(prefix=".nclue-building-", dir=root.parent) as staging:
-        builder = NClueBuilder(
-            collection=collection,
-            config_name=config,
-            version=version,
-            cache_dir=staging,
-            hash=folder_hash,
-        )
+        building = builder(cache_dir=staging, hash=folder_hash)
         with _no_progress_bars():  # seconds at most, and several bars per configuration
-            builder.download_and_prepare()
-        built = Path(builder.cache_dir)
+            building.download_and_prepare()
+        built = Path(building.cache_dir)
         final = root / built.relative_to(Path(staging) / "nclue")
         final.parent.mkdir(parents=True, exist_ok=True)
         if final.exists():

@@ -216,3 +216,41 @@ print(json.dumps(evaluate.load("n_clue").compute(
     result = run_python(code, cwd=empty)
     assert (result["n_clue_score@10"], result["n_queries"]) == (100, 3)
     assert list(empty.iterdir()) == []
+
+
+def test_local_page_texts_are_loaded_by_name_and_never_exported(
+    own_caches: Path, empty: Path, tmp_path: Path
+) -> None:
+    from nclue_reconstruct.pages_out import write_pages_parquet
+
+    from nclue_core.pages import Block, PageRecord, write_page
+
+    folder = tmp_path / "ocr_text"
+    for page in (1, 2):
+        block = Block("text", f"page {page}", (0.1, 0.1, 0.9, 0.2))
+        write_page(folder, PageRecord("d1", page, f"page {page}", (block,), 612.0, 792.0, "text",
+                                      "1", None, "0" * 64, True))  # fmt: skip
+    write_pages_parquet(folder, tmp_path / "pages.parquet")
+    release = write_tiny(tmp_path / "release")
+    nclue("prepare", "--release", str(release))
+    code = """
+import json, sys
+from pathlib import Path
+from nclue_core.files import sha256_file
+from nclue_dataset.cache import prepare_tables
+from nclue_reconstruct.pages_out import page_features, read_page_tables
+path = Path(sys.argv[1])
+prepared = prepare_tables("tiny-pages", "pages", lambda: read_page_tables(path), page_features(),
+                          sha256_file(path))
+print(json.dumps(prepared.rows))
+"""
+    rows = run_python(code, str(tmp_path / "pages.parquet"), cwd=empty)
+    assert rows == {"pages": 2}
+    nclue("prepare", "--release", str(release), "--force")  # leaves the local pages alone
+    pages = load("nclue", "tiny-pages", cwd=empty)["rows"]["pages"]
+    assert [(row["page"], row["blocks"][0]["text"]) for row in pages] == [
+        (1, "page 1"),
+        (2, "page 2"),
+    ]
+    nclue("export", str(tmp_path / "hub"), "--release", str(release))
+    assert not [path for path in (tmp_path / "hub").rglob("*") if "pages" in path.name]
