@@ -126,43 +126,48 @@ def table_text(body: Any) -> str:
 
 
 class _TableParser(HTMLParser):
-    """Collects the cells of a table; a table in a cell becomes part of that cell's text."""
+    """Collects the cells of a table, with or without closing tags.
+
+    A table inside of a cell becomes part of that cell's text.
+    """
 
     def __init__(self) -> None:
         super().__init__(convert_charrefs=True)
         self._rows: list[list[list[str]]] = []
-        self._in_cell = 0
+        self._depth = 0  # of tables
+        self._in_cell = False
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        if tag == "tr" and not self._in_cell:
+        self._depth += tag == "table"
+        if self._depth > 1:
+            self._put(" ")
+        elif tag == "tr":
             self._rows.append([])
+            self._in_cell = False
         elif tag in ("td", "th"):
-            self._in_cell += 1
-            if self._in_cell == 1:
-                self._row().append([])
-        self._space(tag)
+            if not self._rows:
+                self._rows.append([])
+            self._rows[-1].append([])
+            self._in_cell = True
+        elif tag in ("br", "p", "li", "div"):
+            self._put(" ")
 
     def handle_endtag(self, tag: str) -> None:
-        if tag in ("td", "th"):
-            self._in_cell = max(self._in_cell - 1, 0)
-        elif tag == "tr" and self._in_cell == 1:  # </td> was left out
-            self._in_cell = 0
-        self._space(tag)
+        if tag in ("td", "th", "tr") and self._depth <= 1:
+            self._in_cell = False
+        self._depth = max(self._depth - (tag == "table"), 0)
+        if tag in ("p", "li", "div", "td", "th", "tr"):
+            self._put(" ")
 
     def handle_data(self, data: str) -> None:
         if self._in_cell:
-            self._row()[-1].append(data)
+            self._put(data)
         elif data.strip():
             self._rows.append([[data]])  # a caption, or text that no cell holds
 
-    def _space(self, tag: str) -> None:
-        if self._in_cell and tag in ("br", "p", "li", "div", "tr", "td", "th"):
-            self._row()[-1].append(" ")
-
-    def _row(self) -> list[list[str]]:
-        if not self._rows:
-            self._rows.append([])
-        return self._rows[-1]
+    def _put(self, text: str) -> None:
+        if self._in_cell:
+            self._rows[-1][-1].append(text)
 
     def text(self) -> str:
         """All rows; those without any text are left out."""

@@ -28,13 +28,14 @@ from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from inspect import signature
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from nclue_reconstruct import outcome
 from nclue_reconstruct.mineru_adapter import MinerUOutput, find_output, parse_output, read_output
 from nclue_reconstruct.outcome import DocumentError, PageFailure
-from nclue_reconstruct.pdf_open import load_page, open_pdf, quiet_pymupdf
+from nclue_reconstruct.pdf_open import load_page, one_line, open_pdf, quiet_pymupdf
 from nclue_reconstruct.programs import ProgramResult, how_ended, run_program
 
 from nclue_core.errors import InputError, MissingDependencyError, UsageError
@@ -245,7 +246,8 @@ def read_pages(
         yield from failures
         size = settings.window_pages
         windows = [readable[i : i + size] for i in range(0, len(readable), size)]
-        yield from _Run(mineru, settings, document, Path(work)).read(windows)
+        run = _Run(mineru, settings, document, Path(work), all_readable=not failures)
+        yield from run.read(windows)
 
 
 def _readable(document: Any, pages: Sequence[int]) -> tuple[list[int], list[PageFailure]]:
@@ -260,10 +262,27 @@ def _readable(document: Any, pages: Sequence[int]) -> tuple[list[int], list[Page
     return readable, failures
 
 
+class _Task(NamedTuple):
+    """A window of pages to read, and what became of it so far."""
+
+    pages: Sequence[int]
+    tries: int = 0
+    failure: PageFailure | None = None  # of the try before, for its state and reason
+
+
 class _Run:
     """The calls for one document: windows that fail are halved, within a budget of calls."""
 
-    def __init__(self, mineru: MinerU, settings: MinerUSettings, document: Any, work: Path) -> None:
+    def __init__(
+        self,
+        mineru: MinerU,
+        settings: MinerUSettings,
+        document: Any,
+        work: Path,
+        *,
+        all_readable: bool,
+    ) -> None:
+        self._all_readable = all_readable
         self._mineru = mineru
         self._settings = settings
         self._document = document
@@ -271,27 +290,32 @@ class _Run:
         self._calls = 0
 
     def read(self, windows: Sequence[Sequence[int]]) -> Iterator[PageRecord | PageFailure]:
-        waiting = deque((window, 0) for window in windows if window)
-        budget = len(waiting) + MAX_EXTRA_CALLS
+        waiting = deque(_Task(window) for window in windows if window)
+        budget = MAX_EXTRA_CALLS
         while waiting:
-            window, tries = waiting.popleft()
+            task = waiting.popleft()
+            if task.failure and budget == 0:
+                yield from (task.failure._replace(page=page) for page in task.pages)
+                continue
+            budget -= task.failure is not None
             try:
-                yield from self._call(window, gentle=tries > 0)
+                yield from self._call(task.pages, gentle=task.tries > 0)
             except _CallError as err:
                 if err.is_hopeless:
                     raise MissingDependencyError(f"{self._mineru.name}: {err.reason}") from None
-                again = _retries(window, tries, err.state)
-                if not again or self._calls >= budget:
-                    yield from (PageFailure(page, err.state, err.reason) for page in window)
-                else:
-                    waiting.extendleft((part, tries + 1) for part in reversed(again))
+                failure = PageFailure(0, err.state, err.reason)
+                parts = _retries(task, err.state)
+                if not parts:
+                    yield from (failure._replace(page=page) for page in task.pages)
+                tasks = [_Task(part, task.tries + 1, failure) for part in parts]
+                waiting.extendleft(reversed(tasks))
 
     def _call(self, window: Sequence[int], *, gentle: bool) -> list[PageRecord]:
         self._calls += 1
         folder = self._work / str(self._calls)
         (folder / "out").mkdir(parents=True)
         try:
-            source = _cut(self._document, window, folder / f"{_STEM}.pdf")
+            source = self._cut(window, folder / f"{_STEM}.pdf")
             result = self._run_program(source, folder / "out", len(window), gentle)
             output = _judge(self._mineru, result, folder / "out")
             records = _records(output, self._mineru, window)
@@ -317,15 +341,32 @@ class _Run:
                 outcome.TIMEOUT, f"MinerU was stopped after {took:.0f} s without a result"
             ) from None
 
+    def _cut(self, window: Sequence[int], path: Path) -> Path:
+        """Write the pages of a window as a PDF: decrypted, repaired, numbered from 1."""
+        part = quiet_pymupdf().open()
+        options: dict[str, Any] = {"links": False}
+        if not self._all_readable and "widgets" in signature(part.insert_pdf).parameters:
+            options["widgets"] = False  # for form fields PyMuPDF looks at every page there is
+        try:
+            for first, last in _runs(window):
+                part.insert_pdf(self._document, from_page=first - 1, to_page=last - 1, **options)
+            part.save(path, garbage=1)
+        except Exception as err:  # MuPDF's errors have no common base in all versions
+            reason = f"the pages cannot be cut out of the document: {one_line(err)}"
+            raise _CallError(outcome.BROKEN, reason) from None
+        finally:
+            part.close()
+        return path
 
-def _retries(window: Sequence[int], tries: int, state: str) -> list[Sequence[int]]:
+
+def _retries(task: _Task, state: str) -> list[Sequence[int]]:
     """What to try after a failure: halves; for what hung, once; a single page once more."""
-    if state == outcome.TIMEOUT and tries >= 1:
+    if state == outcome.TIMEOUT and task.tries >= 1:
         return []
-    if len(window) > 1:
-        middle = len(window) // 2
-        return [window[:middle], window[middle:]]
-    return [window] if tries == 0 else []
+    if len(task.pages) > 1:
+        middle = len(task.pages) // 2
+        return [task.pages[:middle], task.pages[middle:]]
+    return [task.pages] if task.tries == 0 else []
 
 
 def command(mineru: MinerU, settings: MinerUSettings, source: Path, out: Path) -> list[str]:
@@ -347,22 +388,6 @@ def _environment(extra: Mapping[str, str]) -> dict[str, str]:
     settings = {"MINERU_MODEL_SOURCE": "local", "MINERU_TELEMETRY": "0"}
     fixed = {"MINERU_LANG": "en", "COLUMNS": "400"}
     return {**settings, **os.environ, **fixed, **extra}
-
-
-def _cut(document: Any, window: Sequence[int], path: Path) -> Path:
-    """Write the pages of a window as a PDF of their own: decrypted, repaired, renumbered."""
-    part = quiet_pymupdf().open()
-    try:
-        for first, last in _runs(window):
-            part.insert_pdf(document, from_page=first - 1, to_page=last - 1, links=False)
-        if part.page_count != len(window):
-            raise _CallError(outcome.BROKEN, "the pages cannot be cut out of the document")
-        part.save(path, garbage=1)
-    except (RuntimeError, ValueError) as err:
-        raise _CallError(outcome.BROKEN, f"the pages cannot be cut out: {err}") from None
-    finally:
-        part.close()
-    return path
 
 
 def _runs(pages: Sequence[int]) -> list[tuple[int, int]]:
