@@ -21,10 +21,12 @@ from nclue_dataset.release import read_release
 REPORT = """
 import json, sys
 from datasets import load_dataset
-data = load_dataset(*json.loads(sys.argv[1]))
-splits = data if isinstance(data, dict) else {"": data}
-print(json.dumps({"rows": {n: s.to_list() for n, s in splits.items()},
-                  "features": {n: str(s.features) for n, s in splits.items()}}))
+report = {}
+for name in sys.argv[1:]:
+    splits = load_dataset(*json.loads(name))
+    report[name] = {"rows": {n: s.to_list() for n, s in splits.items()},
+                    "features": {n: str(s.features) for n, s in splits.items()}}
+print(json.dumps(report))
 """
 
 
@@ -38,8 +40,15 @@ def run_python(code: str, *arguments: str, cwd: Path, check: bool = True) -> Any
     return json.loads(done.stdout.splitlines()[-1])
 
 
-def load(*arguments: str, cwd: Path) -> Any:
-    return run_python(REPORT, json.dumps(arguments), cwd=cwd)
+def load_all(*names: tuple[str, str], cwd: Path) -> list[Any]:
+    """Rows and features of several data sets, by plain load_dataset in one new process."""
+    wanted = [json.dumps(name) for name in names]
+    report = run_python(REPORT, *wanted, cwd=cwd)
+    return [report[name] for name in wanted]
+
+
+def load(path: str, config: str, *, cwd: Path) -> Any:
+    return load_all((path, config), cwd=cwd)[0]
 
 
 def nclue(*arguments: str) -> str:
@@ -62,20 +71,18 @@ def test_plain_load_dataset_gives_every_configuration(
     own_caches: Path, empty: Path, tmp_path: Path
 ) -> None:
     nclue("prepare", "--release", str(write_tiny(tmp_path / "release")))
-    queries = load("nclue", "tiny", cwd=empty)
+    configs = ("tiny", "tiny-qrels", "tiny-corpus", "tiny-rankings")
+    queries, judged, documents, ranked = load_all(*(("nclue", c) for c in configs), cwd=empty)
     assert list(queries["rows"]) == ["raw", "clean_v2", "natural"]
     first = queries["rows"]["natural"][0]
     assert first["query"] == 'Find the document that discusses "Executive Summary" and "COVID-19".'
     assert first["reference"] == {"doc_ids": ["d1", "d2"], "grades": [2, 1], "n_conditions": 2}
-    qrels = load("nclue", "tiny-qrels", cwd=empty)["rows"]["final"]
-    assert qrels[2]["evidence"] == [
+    assert judged["rows"]["final"][2]["evidence"] == [
         {"condition": "Sanctions", "pages": [3, 4]},
         {"condition": "Grievance Mechanism", "pages": [6]},
     ]
-    corpus = load("nclue", "tiny-corpus", cwd=empty)["rows"]["corpus"]
-    assert [row["doc_id"] for row in corpus] == ["d1", "d2", "d3", "d4"]
-    rankings = load("nclue", "tiny-rankings", cwd=empty)["rows"]
-    assert {row["system"] for row in rankings["clean_v2"]} == {"forward", "backward"}
+    assert [row["doc_id"] for row in documents["rows"]["corpus"]] == ["d1", "d2", "d3", "d4"]
+    assert {row["system"] for row in ranked["rows"]["clean_v2"]} == {"forward", "backward"}
 
 
 def test_features_do_not_follow_the_data(own_caches: Path, empty: Path, tmp_path: Path) -> None:
@@ -90,12 +97,10 @@ def test_features_do_not_follow_the_data(own_caches: Path, empty: Path, tmp_path
     edit_rows(release / "corpus.jsonl", lambda row: {**row, "license": None, "title": None})
     nclue("prepare", "--release", str(release))
     plain = tmp_path / "plain"
-    before = {}
-    for config in ("tiny", "tiny-qrels", "tiny-corpus"):
-        before[config] = load("nclue", config, cwd=empty)["features"]
+    names = [("nclue", config) for config in ("tiny", "tiny-qrels", "tiny-corpus")]
+    before = [item["features"] for item in load_all(*names, cwd=empty)]
     nclue("prepare", "--release", str(write_tiny(plain)))
-    for config, features in before.items():
-        assert load("nclue", config, cwd=empty)["features"] == features
+    assert [item["features"] for item in load_all(*names, cwd=empty)] == before
 
 
 def test_a_changed_release_is_never_served_stale(
@@ -162,9 +167,9 @@ def test_exported_folder_gives_the_rows_and_features_of_the_prepared_collection(
     release = write_tiny(tmp_path / "release")
     nclue("prepare", "--release", str(release))
     nclue("export", str(tmp_path / "hub"), "--release", str(release))
-    for config in ("tiny", "tiny-qrels", "tiny-corpus", "tiny-rankings"):
-        exported = load(str(tmp_path / "hub"), config, cwd=empty)
-        assert exported == load("nclue", config, cwd=empty)
+    configs = ("tiny", "tiny-qrels", "tiny-corpus", "tiny-rankings")
+    exported = load_all(*((str(tmp_path / "hub"), config) for config in configs), cwd=empty)
+    assert exported == load_all(*(("nclue", config) for config in configs), cwd=empty)
     card = (tmp_path / "hub" / "README.md").read_text()
     assert "<!--" not in card
     assert "3 queries (2 with n = 2, 1 with n = 3)" in card
