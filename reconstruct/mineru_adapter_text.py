@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from html.parser import HTMLParser
@@ -68,7 +69,7 @@ def fractions(box: Any, width: float | None, height: float | None) -> Fractions 
     """
     if not width or not height or not isinstance(box, (list, tuple)) or len(box) != 4:
         return None
-    if not all(isinstance(value, (int, float)) for value in box):
+    if not all(isinstance(value, (int, float)) and math.isfinite(value) for value in box):
         return None
     x0, y0, x1, y1 = (
         round(min(max(value / size, 0.0), 1.0), 4)

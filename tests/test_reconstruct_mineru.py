@@ -431,6 +431,8 @@ def test_no_json_value_does_anything_but_parse_or_be_refused(value):
     except InputError:
         return
     assert [record.page for record in found] == [1, 2, 3, 4, 5]
+    for record in found:
+        json.dumps(record.to_json(), allow_nan=False)
 
 
 SAMPLES = {
