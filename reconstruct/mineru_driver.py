@@ -350,6 +350,9 @@ class _Run:
         try:
             for first, last in _runs(window):
                 part.insert_pdf(self._document, from_page=first - 1, to_page=last - 1, **options)
+            for page in part:
+                if page.rotation:
+                    page.remove_rotation()  # MinerU 4.0 garbles the text of pages with /Rotate
             part.save(path, garbage=1)
         except Exception as err:  # MuPDF's errors have no common base in all versions
             reason = f"the pages cannot be cut out of the document: {one_line(err)}"

@@ -728,6 +728,21 @@ class TestDriver:
         pdf = encrypted(tmp_path / "e.pdf", "")
         assert told(read(pdf, [1, 3])) == {1: "secret page 1", 3: "secret page 3"}
 
+    def test_rotated_pages_are_handed_over_upright(self, tmp_path):
+        """MinerU 4.0 garbles the text of pages with /Rotate; the display stays what it was."""
+        import pymupdf
+
+        document = pymupdf.open(write(tmp_path / "a.pdf", [[(72, 100, "word", 12)]]))
+        document[0].set_rotation(90)
+        run = mineru_driver._Run(
+            MinerU("mineru", "4.0.12"), MinerUSettings(), document, tmp_path, all_readable=True
+        )
+        (page,) = pymupdf.open(run._cut([1], tmp_path / "cut.pdf"))
+        assert (page.rotation, page.rect.width, page.rect.height) == (0, 842, 595)
+        (word,) = page.get_text("words")
+        assert word[0] > 700  # near the right edge, as displayed before
+        assert word[4] == "word"
+
     def test_unreadable_pages_are_not_handed_over(self, install, tmp_path):
         calls = install()
         page = b"<</Type/Page/Parent 2 0 R/MediaBox[0 0 612 792]>>"
