@@ -246,8 +246,10 @@ def test_the_order_of_queries_changes_no_mean_and_promotion_never_lowers_hit(
     assert better["gold_hit@10"] >= ours["gold_hit@10"]
 
 
-def test_content_hash_follows_judgments_and_not_their_order() -> None:
-    one = Judgments.from_mapping({"q": {"a": 1, "b": 2}}, 2)
-    same = Judgments.from_mapping({"q": {"b": 2, "a": 1, "c": 0}}, 2)
-    other = Judgments.from_mapping({"q": {"a": 2, "b": 2}}, 2)
+def test_content_hash_follows_judgments_and_neither_their_order_nor_query_ids() -> None:
+    qrels = {"q": {"a": 1, "b": 2}, "r": {"a": 2}}
+    one = Judgments.from_mapping(qrels, 2)
+    same = Judgments.from_mapping({"1": {"a": 2}, "0": {"b": 2, "a": 1, "c": 0}}, 2)
+    other = Judgments.from_mapping({**qrels, "q": {"a": 2, "b": 2}}, 2)
     assert one.content_hash == same.content_hash != other.content_hash
+    assert one.content_hash != Judgments.from_mapping(qrels, 3).content_hash

@@ -121,12 +121,16 @@ class Judgments:
 
     @cached_property
     def content_hash(self) -> str:
-        """SHA-256 over IDs, grades and n: results with the same hash share their judgments."""
-        digest = hashlib.sha256()
-        for query_id, table, n in zip(self.query_ids, self.grades, self.n_conditions):
+        """SHA-256 over n, documents and grades of all queries, whatever their IDs and order.
+
+        Results with the same hash share their judgments; `evaluate` has no query IDs.
+        """
+        queries = []
+        for table, n in zip(self.grades, self.n_conditions):
             documents = "".join(f"{d}\t{g}\n" for d, g in sorted(table.items()) if g)
-            digest.update(f"{query_id}\t{n}\n{documents}\n".encode("utf-8", "surrogatepass"))
-        return digest.hexdigest()
+            text = f"{n}\n{documents}".encode("utf-8", "surrogatepass")
+            queries.append(hashlib.sha256(text).digest())
+        return hashlib.sha256(b"".join(sorted(queries))).hexdigest()
 
     def align(self, run: Mapping[str, Sequence[str]]) -> Alignment:
         """Put a run into the order of the queries: missing ones are empty, extra ones named."""
