@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import sys
 import time
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
@@ -29,6 +30,8 @@ from nclue_core.errors import MissingDependencyError, UsageError
 from nclue_core.pages import Block
 
 PAGE_TIMEOUT_S = 120.0
+# By this name Linux opens our nameless file again; Tesseract reads it faster than a stream.
+_SOURCE = "/dev/stdin" if sys.platform == "linux" else "stdin"
 INSTALL = "apt-get install -y tesseract-ocr (Debian, Ubuntu), brew install tesseract (macOS)"
 LOW_CONFIDENCE = 60.0  # mean over the words of a page; below it the page may lie sideways
 MIN_WORDS = 5
@@ -226,7 +229,7 @@ def _recognise(
 def _run(
     image: PageImage, tesseract: Tesseract, options: list[str], deadline: float, limit_s: float
 ) -> ProgramResult:
-    arguments = [tesseract.program, "stdin", "stdout", "--dpi", str(image.dpi), *options]
+    arguments = [tesseract.program, _SOURCE, "stdout", "--dpi", str(image.dpi), *options]
     try:
         return run_program(
             arguments,

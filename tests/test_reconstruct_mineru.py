@@ -687,7 +687,7 @@ class TestDriver:
             "time.sleep(300)"
         )
         began = time.monotonic()
-        (result,) = read(pdf, [1], start_timeout_s=1.5, page_timeout_s=0)
+        (result,) = read(pdf, [1], start_timeout_s=0.8, page_timeout_s=0)
         assert result.state == outcome.TIMEOUT
         assert time.monotonic() - began < 10
         for pid in pids.read_text().split():
