@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import importlib.util
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -28,6 +30,21 @@ def test_output_blocks_are_what_the_commands_print(
     spec.loader.exec_module(module)
     code = module.main(["--check"])
     assert code == 0, capsys.readouterr().out + "run: python scripts/refresh_docs.py"
+
+
+@pytest.mark.parametrize("name", ["README.md", "cards/dataset_card.md"])
+def test_python_examples_run_as_they_stand(
+    name: str, project_dir: Path, own_caches: Path, tmp_path: Path
+) -> None:
+    blocks = re.findall(r"```python\n(.*?)```", (project_dir / name).read_text(), re.S)
+    assert blocks
+    code = "my_retriever = lambda query: ['some_document']\n" + "\n".join(blocks)
+    for command in (
+        [sys.executable, "-m", "nclue_cli.main", "prepare"],
+        [sys.executable, "-c", code],
+    ):
+        done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, check=False)
+        assert done.returncode == 0, done.stderr
 
 
 def test_links_between_documents_lead_to_files(project_dir: Path) -> None:
