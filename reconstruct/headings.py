@@ -47,6 +47,7 @@ class Unit:
     bold: bool  # wholly
     cells: int  # lines that were joined into the rows; more than rows: something tabular
     last_x1: float = 0.0  # right end of the last row
+    italic: bool = False  # wholly
     run_in: bool = False  # partly bold: a heading may run into its paragraph here
     beside: bool = False  # another short line in the same style stands beside it
     kind: str = "text"
@@ -173,7 +174,9 @@ def looks_like_heading(unit: Unit, typography: Typography) -> bool:
         return ratio >= 1.4 or not text.endswith(".")
     if emphasised and small_ratio >= 0.93:
         return len(text) <= 120 and not (text.endswith(".") and len(text) > 60)
-    return ratio >= 0.95 and _is_capitals(text) and len(unit.rows) <= 2 and not stop
+    if ratio < 0.88 or len(unit.rows) > 2 or stop:
+        return False
+    return _is_capitals(text) or (unit.italic and ratio >= 0.95 and _is_short_title(text))
 
 
 def _could_be_heading(unit: Unit, text: str) -> bool:
@@ -195,6 +198,16 @@ def _could_be_heading(unit: Unit, text: str) -> bool:
 
 def _is_capitals(text: str) -> bool:
     return text.isupper() and len(text) <= 100 and sum(c.isalpha() for c in text) >= 6
+
+
+def _is_short_title(text: str) -> bool:
+    """What a line in italics must be to count: few words, a capital first, no source or note."""
+    return (
+        len(text) <= 80
+        and len(text.split()) <= 10
+        and text[0].isupper()
+        and not text.startswith(("Source", "Note"))
+    )
 
 
 def ends_with_leader(text: str) -> bool:

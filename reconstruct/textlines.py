@@ -10,7 +10,7 @@ from nclue_reconstruct.outcome import DocumentError
 from nclue_reconstruct.pdf_open import load_page, one_line, quiet_pymupdf
 
 MAX_LINE_CHARS = 5_000  # longer "lines" are damage; nothing on paper is so wide
-BOLD_FLAG = 16  # PyMuPDF: bit 4 of a span's flags
+BOLD_FLAG, ITALIC_FLAG = 16, 2  # PyMuPDF: bits 4 and 1 of a span's flags
 BOLD_NAMES = ("bold", "black", "heavy", "semibold", "demi")
 
 # Lone surrogates cannot be written as UTF-8; controls are what broken fonts leave behind.
@@ -30,6 +30,7 @@ class Line:
     box: Box
     size: float  # of the font, in points; weighted by characters
     bold: float  # share of its characters
+    italic: float  # share of its characters
     upright: bool  # the text runs from left to right on the page as displayed
     block: int  # number of MuPDF's block on this page
 
@@ -86,8 +87,10 @@ def _line(raw: dict[str, Any], block: int, turn: Turn) -> Line | None:
     total = sum(weight for weight, _ in weights) or 1
     size = sum(weight * span["size"] for weight, span in weights) / total
     bold = sum(weight for weight, span in weights if _is_bold(span))
+    italic = sum(weight for weight, span in weights if _is_italic(span))
     box, direction_x = turn(raw["bbox"], raw["dir"])
-    return Line(text, box, size, bold / total, direction_x > 0.9, block)
+    upright = direction_x > 0.9
+    return Line(text, box, size, bold / total, italic / total, upright, block)
 
 
 def _no_turn(box: Box, direction: tuple[float, float]) -> tuple[Box, float]:
@@ -112,3 +115,10 @@ def _is_bold(span: dict[str, Any]) -> bool:
         return True
     font = span["font"].lower()
     return any(name in font for name in BOLD_NAMES)
+
+
+def _is_italic(span: dict[str, Any]) -> bool:
+    if span["flags"] & ITALIC_FLAG:
+        return True
+    font = span["font"].lower()
+    return "italic" in font or "oblique" in font

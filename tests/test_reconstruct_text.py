@@ -244,6 +244,25 @@ def test_a_run_in_heading_is_no_heading_but_a_line_of_its_own_is(tmp_path):
     assert of_type(record, "title") == ["Methods of the study"]
 
 
+def test_lines_in_italics_and_capitals_are_headings_where_they_stand_alone(tmp_path):
+    lines = [
+        (72, 80, "INDICATORS OF THE LABOUR FORCE", 9),
+        *body(72, 100, 10),
+        (72, 260, "Historical Distribution", 10, "heit"),
+        *body(72, 280, 10),
+        (72, 440, "Source: a survey of the region", 10, "heit"),
+    ]
+    record = extract(write(tmp_path / "a.pdf", [lines]))[0]
+    assert of_type(record, "title") == ["INDICATORS OF THE LABOUR FORCE", "Historical Distribution"]
+
+
+def test_a_text_layer_with_a_few_symbols_is_no_garbage():
+    from nclue_reconstruct.textlayer import _is_garbled
+
+    assert not _is_garbled("a check box \uf06f and another one \uf06f")
+    assert _is_garbled("wor\ufffd\ufffd 12\ufffd8+3\ufffd\ufffd of\ufffd it\ufffd\ufffd")
+
+
 def test_captions_lists_and_footnotes_have_their_types(tmp_path):
     lines = [
         *body(72, 100, 20),
