@@ -176,7 +176,7 @@ class FieldMap:
 
     def hint(self, key: str) -> str:
         """For an unknown key: the field it may be, with the option to say so, or nothing."""
-        close = difflib.get_close_matches(key, [field.name for field in self._fields], 1)
+        close = difflib.get_close_matches(key, [field.name for field in self._fields], 1, 0.55)
         return f"; if it is {close[0]}, add --map {self._option(close[0])}={key}" if close else ""
 
     def _option(self, field: str) -> str:
