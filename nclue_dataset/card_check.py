@@ -2,35 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import yaml
 
-_RESERVED = re.compile(r"(con|prn|aux|nul|com[1-9]|lpt[1-9])(\..*)?", re.IGNORECASE)
-_SPLIT = re.compile(r"\w+(\.\w+)*")
-_BAD_CONFIG = re.compile(r'[<>:/\\|?*"\s]')
-
-
-def split_name_problem(name: str) -> str | None:
-    """Why a split name fails on the Hub or in `datasets`, or None.
-
-    Split names are word characters in parts joined by dots; "all" means every split.
-    """
-    if not _SPLIT.fullmatch(name):
-        return f"split name {name!r} must match \\w+(\\.\\w+)* (no hyphen, blank or slash)"
-    return f"split name {name!r} is reserved by the library" if name == "all" else None
-
-
-def config_name_problem(name: str) -> str | None:
-    """Why a configuration name fails somewhere (it becomes a folder on every system), or None."""
-    if not name or _BAD_CONFIG.search(name):
-        return f'config name {name!r} must not be empty or hold blanks or any of <>:/\\|?*"'
-    if _RESERVED.fullmatch(name) or name.endswith("."):
-        return f"config name {name!r} is reserved or not kept on Windows"
-    return None
+from nclue_dataset.names import config_name_reason, split_name_reason
 
 
 def check_card(folder: Path) -> list[str]:
@@ -73,7 +51,8 @@ def _front_matter(text: str) -> dict[str, Any]:
 
 
 def _config_problems(folder: Path, name: str, config: dict[str, Any]) -> list[str]:
-    problems = [problem] if (problem := config_name_problem(name)) else []
+    reason = config_name_reason(name)
+    problems = [f"config name {name!r}: {reason}"] if reason else []
     entries = config.get("data_files") or []
     if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
         return [*problems, f"{name}: data_files is no list of split and path"]
@@ -81,7 +60,11 @@ def _config_problems(folder: Path, name: str, config: dict[str, Any]) -> list[st
     problems += [
         f"{name}: split {split!r} is declared twice" for split, n in splits.items() if n > 1
     ]
-    problems += [f"{name}: {p}" for split in splits if (p := split_name_problem(split))]
+    problems += [
+        f"{name}: split name {split!r}: {reason}"
+        for split in splits
+        if (reason := split_name_reason(split))
+    ]
     patterns = [path for entry in entries for path in _as_list(entry.get("path"))]
     for pattern in patterns:
         if pattern.startswith(("/", "..")) or not any(folder.glob(pattern)):

@@ -9,11 +9,12 @@ from typing import Any
 
 from nclue_core.errors import InputError, UsageError
 from nclue_dataset.aliases import check_mapping
-from nclue_dataset.check_files import check_encoding, check_folder, config_name_reason
+from nclue_dataset.check_files import check_encoding, check_folder
 from nclue_dataset.check_runs import check_rankings
 from nclue_dataset.check_tables import check_corpus, check_forms, check_qrels, check_queries
 from nclue_dataset.facts import CLAIMS, Comparison, compare_facts, published_facts
 from nclue_dataset.layout import MANIFEST, collection_folders, find_files, read_manifest
+from nclue_dataset.names import config_name_reason
 from nclue_dataset.release import missing_table
 from nclue_dataset.scan import Listener, Problem, Scan, scan_collection
 

@@ -2,37 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 
-from nclue_core.files import GZIP_MAGIC, open_maybe_gzip, unsafe_id_reason
+from nclue_core.files import GZIP_MAGIC, open_maybe_gzip
 from nclue_core.jsonl import BOM
 from nclue_dataset.archive import listed_names, verify_sha256sums
 from nclue_dataset.layout import CHECKSUMS
 from nclue_dataset.scan import Listener, Problem
 
-_SPLIT = re.compile(r"\w+(\.\w+)*", re.ASCII)
-_CONFIG = re.compile(r"[^<>:\"/\\|?*\s\x00-\x1f]+")
 _UTF16 = (b"\xff\xfe", b"\xfe\xff")
-
-
-def split_name_reason(name: str) -> str | None:
-    """Why `datasets` can't use a name for a split, or None if it can.
-
-    Splits are letters, digits and _, in parts joined by dots; "all" means every split.
-    """
-    if not _SPLIT.fullmatch(name):
-        return "a split is letters, digits and _, with dots between such parts"
-    if name == "all":
-        return "'all' stands for all splits together"
-    return unsafe_id_reason(name)
-
-
-def config_name_reason(name: str) -> str | None:
-    """Why a name can't be a configuration (a folder on every system), or None if it can."""
-    if not _CONFIG.fullmatch(name):
-        return 'it is empty or has one of < > : " / \\ | ? *, a blank or a control character'
-    return unsafe_id_reason(name)
 
 
 def check_folder(release: Path, listen: Listener) -> None:

@@ -6,7 +6,7 @@ import itertools
 
 from nclue_core.files import unsafe_id_reason
 from nclue_core.schema import Ranking
-from nclue_dataset.check_files import split_name_reason
+from nclue_dataset.names import split_name_reason
 from nclue_dataset.scan import Listener, Problem, Scan, Scanned
 
 

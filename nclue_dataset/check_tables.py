@@ -10,7 +10,7 @@ from nclue_core.assignment import document_grade, gold_failure
 from nclue_core.files import SHA256_PATTERN, unsafe_id_reason
 from nclue_core.jsonl import shorten
 from nclue_core.schema import FORMS, RENDER_FORM, CorpusDocument, Evidence, Qrel, Query
-from nclue_dataset.check_files import split_name_reason
+from nclue_dataset.names import split_name_reason
 from nclue_dataset.scan import Listener, Problem, Record, Scan, Scanned
 
 

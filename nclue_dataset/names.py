@@ -1,0 +1,29 @@
+"""Names of configurations and splits that work on the Hub and on every file system."""
+
+from __future__ import annotations
+
+import re
+
+from nclue_core.files import unsafe_id_reason
+
+_SPLIT = re.compile(r"\w+(\.\w+)*", re.ASCII)
+_CONFIG = re.compile(r"[^<>:\"/\\|?*\s\x00-\x1f]+")
+
+
+def split_name_reason(name: str) -> str | None:
+    """Why `datasets` can't use a name for a split, or None if it can.
+
+    Splits are letters, digits and _, in parts joined by dots; "all" means every split.
+    """
+    if not _SPLIT.fullmatch(name):
+        return "a split is letters, digits and _, with dots between such parts"
+    if name == "all":
+        return "'all' stands for all splits together"
+    return unsafe_id_reason(name)
+
+
+def config_name_reason(name: str) -> str | None:
+    """Why a name can't be a configuration (a folder on every system), or None if it can."""
+    if not _CONFIG.fullmatch(name):
+        return 'it is empty or has one of < > : " / \\ | ? *, a blank or a control character'
+    return unsafe_id_reason(name)
