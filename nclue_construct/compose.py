@@ -106,9 +106,7 @@ def _share_words(names: Sequence[str]) -> bool:
     return any(a & b for a, b in itertools.combinations(words, 2))
 
 
-def judge(
-    names: Sequence[str], presences: Sequence[Mapping[str, Presence]]
-) -> Candidate | None:
+def judge(names: Sequence[str], presences: Sequence[Mapping[str, Presence]]) -> Candidate | None:
     """Golds and subsets of a conjunction; None if some document can't be judged safely.
 
     A document is unsafe when pages on which a condition is doubtful would change its grade:

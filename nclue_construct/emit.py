@@ -60,12 +60,12 @@ def make_collection(
     """The collection in all three forms."""
     from nclue_dataset.release import Collection
 
-    forms = {
+    forms: dict[str, dict[str, str]] = {
         form: {query.query_id: RENDER_FORM[form](query.conditions) for query in queries}
         for form in FORMS
     }
     return Collection(
-        name=name, path=Path("."), queries=list(queries), forms=forms,
+        name=name, path=Path(), queries=list(queries), forms=forms,
         qrels={"final": list(qrels)},
         corpus=list(corpus), rankings=list(rankings),
     )  # fmt: skip

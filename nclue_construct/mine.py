@@ -20,13 +20,14 @@ MAX_WORDS = 8
 _NUMBERING = re.compile(
     r"^\W*(?:(?:section|part|chapter|annex|appendix|item|module|step)\s+[\divxlc]{1,4}[a-z]?"
     r"|\(?(?:\d{1,3}|[ivxlc]{1,5}|[a-z])(?:[.)]+|(?:\.\d{1,3})+\.?)"
-    r"|[A-Z](?:\.\d+)*(?=\s+[A-Z])|\d{1,2}(?=\s))[\s.:–—-]+",
+    r"|[A-Z](?:\.\d+)*(?=\s+[A-Z])|\d{1,2}(?=\s))[\s.:\u2013\u2014-]+",
     re.IGNORECASE,
 )
 _LEADING_CAPTION = re.compile(r"^\W*(?:table|figure|fig|box|chart|map|exhibit)\b", re.IGNORECASE)
 _ACRONYM = re.compile(r"\(\s?[“\"]?([A-Z][A-Za-z&-]{1,9}[A-Z])[”\"]?\s?\)")
-_CAPITALISED = re.compile(r"[A-Z][\w’'&-]*")
-_TOKEN = re.compile(r"[\w’'&-]+|[^\w\s]|\n\s*\n")
+_CAPITALISED = re.compile(r"[A-Z][\w\u2019'&-]*")
+_TOKEN = re.compile(r"[\w\u2019'&-]+|[^\w\s]|\n\s*\n")
+_US = re.compile(r"(?:\bU\.\s?S\.|\bUnited States)\s+$")
 
 
 class Fact(NamedTuple):
@@ -52,7 +53,7 @@ def mine_page(page: ZonedPage) -> Iterator[Fact]:
     """All phrases of one page."""
     yield from _headings(page)
     tokens = [_Token(m.group(), m.start(), m.end()) for m in _TOKEN.finditer(page.body)]
-    yield from _entities(page, tokens)
+    yield from _entities(page, tokens, {segment.start for segment in page.segments})
     yield from _acronyms(page, tokens)
 
 
@@ -63,7 +64,7 @@ def clean_heading(text: str) -> str | None:
         return None
     for _ in range(2):  # "Chapter III  2. Scope"
         line = _NUMBERING.sub("", line)
-    line = line.strip(" .:;,–—-*•●▪▶»")
+    line = line.strip(" .:;,\u2013\u2014-*•●▪▶»")
     return line or None
 
 
@@ -80,20 +81,29 @@ def _headings(page: ZonedPage) -> Iterator[Fact]:
         )  # fmt: skip
 
 
-def _entities(page: ZonedPage, tokens: list[_Token]) -> Iterator[Fact]:
+def _entities(page: ZonedPage, tokens: list[_Token], breaks: set[int]) -> Iterator[Fact]:
     number = 0
     while number < len(tokens):
-        run = _capitalised_run(tokens, number)
+        run = _capitalised_run(tokens, number, breaks)
         yield from _entity_of(page, run)
         number += max(1, len(run))
 
 
-def _capitalised_run(tokens: list[_Token], first: int) -> list[_Token]:
-    """Capitalised words joined by connectors ("Food and Agriculture Organization of the …")."""
+def _capitalised_run(tokens: list[_Token], first: int, breaks: set[int]) -> list[_Token]:
+    """Capitalised words joined by connectors ("Food and Agriculture Organization of the …").
+
+    A name doesn't run from one block into the next, nor over "We", "This", "For".
+    """
     run: list[_Token] = []
     pending: list[_Token] = []
     for token in tokens[first : first + 2 * MAX_WORDS]:
+        if run and (
+            token.start in breaks or run[-1].text.endswith(("\u2019s", "'s", "\u2019", "'"))
+        ):
+            break
         if _CAPITALISED.fullmatch(token.text):
+            if run and token.text.lower() in FUNCTION_WORDS and not token.text.isupper():
+                break
             run += [*pending, token]
             pending = []
         elif run and token.text in CONNECTORS and len(pending) < 2:
@@ -108,12 +118,16 @@ def _entity_of(page: ZonedPage, run: list[_Token]) -> Iterator[Fact]:
         run = run[1:]
     if not run:
         return
-    surface = " ".join(token.text for token in run)
+    surface = _without_possessive(" ".join(token.text for token in run))
     span = (run[0].start, run[-1].end)
     if squeeze(surface) in GAZETTEER:
         yield Fact("gazetteer", surface, page.doc_id, page.page, *span)
     elif 2 <= len(run) <= MAX_WORDS and _has_type(run):
         yield Fact("entity", surface, page.doc_id, page.page, *span)
+
+
+def _without_possessive(surface: str) -> str:
+    return re.sub(r"(?:['\u2019]s?)+$", "", surface)
 
 
 def _has_type(run: list[_Token]) -> bool:
@@ -128,23 +142,28 @@ def _acronyms(page: ZonedPage, tokens: list[_Token]) -> Iterator[Fact]:
         number = ends.get(len(before))
         if number is None:
             continue
-        long_form = _long_form(tokens[max(0, number - MAX_WORDS) : number + 1], match.group(1))
+        long_form = _long_form(
+            tokens[max(0, number - MAX_WORDS) : number + 1], match.group(1), page.body
+        )
         if long_form:
-            surface = " ".join(token.text for token in long_form)
+            surface = _without_possessive(" ".join(token.text for token in long_form))
             yield Fact(
                 "acronym", match.group(1), page.doc_id, page.page, match.start(1), match.end(1),
                 surface,
             )  # fmt: skip
 
 
-def _long_form(tokens: list[_Token], acronym: str) -> list[_Token] | None:
+def _long_form(tokens: list[_Token], acronym: str, text: str) -> list[_Token] | None:
     letters = [letter.lower() for letter in acronym if letter.isalpha()]
     for first in range(len(tokens) - 2, -1, -1):
         words = tokens[first:]
-        if not all(re.fullmatch(r"[\w’'&-]+", word.text) for word in words):
+        if not all(re.fullmatch(r"[\w\u2019'&-]+", word.text) for word in words):
             return None
-        if _initials(words) == letters or _initials(words, skip=True) == letters:
+        spelled = (_initials(words), _initials(words, skip=True))
+        if letters in spelled:
             return words
+        if letters[:2] == ["u", "s"] and letters[2:] in spelled:  # "U.S. Fish and … (USFWS)"
+            return words if _US.search(text[: words[0].start][-20:]) else None
     return None
 
 

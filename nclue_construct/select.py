@@ -14,7 +14,7 @@ from nclue_construct.compose import Candidate, chance
 class SelectLimits:
     """How many queries, and how often anything may recur."""
 
-    queries: Mapping[int, int] = field(default_factory=lambda: {2: 150, 3: 70})  # size -> number
+    queries: Mapping[int, int] = field(default_factory=lambda: {2: 160, 3: 80})  # size -> number
     per_condition: int = 5
     per_gold: int = 12  # queries for which one document is gold
     per_family: int = 3  # queries with exactly the same golds
@@ -47,8 +47,8 @@ class _Used:
         return (
             sum(self.conditions[name] for name in item.conditions) / len(item.conditions)
             + sum(self.golds[doc_id] for doc_id in item.golds) / len(item.golds)
-            + 4 * sum(sources) / len(sources)
-            - 0.5 * min(len(item.golds), 3)
+            + 10 * sum(sources) / len(sources)
+            - 0.8 * min(len(item.golds), 3)
         )
 
     def add(self, item: Candidate) -> None:

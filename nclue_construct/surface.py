@@ -1,11 +1,12 @@
-"""Texts as sequences of words in which phrases are found in spite of typesetting and OCR.
+r"""Texts as sequences of words in which phrases are found in spite of typesetting and OCR.
 
 Words are runs of letters or of digits, brought to one form: compatibility characters resolved
 (ligatures, full-width letters), accents removed, case folded. A phrase matches wherever its
 letters and digits, in order, fill whole words of the text: line breaks, hyphens at line ends,
-kinds of dashes, apostrophes and words torn apart don't matter ("climate-\\nchange", "Covid19" and
+kinds of dashes, apostrophes and words torn apart don't matter ("climate-\nchange", "Covid19" and
 "COVID-19" alike), while "art" is not found in "party". A match never runs across a full stop,
-colon, bracket or table cell unless the phrase has one there.
+comma, colon, slash, bracket, spaced dash or table cell unless the phrase has a mark there (a
+comma before "and" or "or" is free).
 
 The search is one pass with hash look-ups, bounded by the number of distinct phrase lengths:
 linear in the text, whatever the text is.
@@ -22,7 +23,7 @@ from typing import NamedTuple
 
 MAX_PHRASE_CHARS = 120
 _WORD = re.compile(r"[^\W\d_]+|\d+")
-_BARRIER = re.compile(r"[.;:!?|•●▪()\[\]{}<>\t]|\n[ \t]*\n")
+_BARRIER = re.compile(r"[.;:!?|/•●▪()\[\]{}<>\t]|\n[ \t]*\n|\s[-\u2013\u2014]+\s")
 _HEAD = 4  # letters by which phrases are looked up first
 
 
@@ -56,21 +57,23 @@ def fold(text: str) -> str:
 
 def split_words(text: str) -> list[Word]:
     """The words of a text, in order."""
-    words = []
+    words: list[Word] = []
     end = 0
     for match in _WORD.finditer(text):
-        gap = text[end : match.start()]
-        blocked = bool(words) and _blocks(gap, words[-1])
-        words.append(Word(fold(match.group()), match.start(), match.end(), blocked))
+        norm = fold(match.group())
+        blocked = bool(words) and _blocks(text[end : match.start()], words[-1].norm, norm)
+        words.append(Word(norm, match.start(), match.end(), blocked))
         end = match.end()
     return words
 
 
-def _blocks(gap: str, before: Word) -> bool:
+def _blocks(gap: str, before: str, after: str) -> bool:
     if gap in (" ", "-", "\n", ""):
         return False
-    if gap.startswith(".") and len(before.norm) == 1:  # initials: "U.S. Department"
+    if gap.startswith(".") and len(before) == 1:  # initials: "U.S. Department"
         gap = gap[1:]
+    if "," in gap and after not in ("and", "or"):
+        return True
     return _BARRIER.search(gap) is not None
 
 
@@ -97,7 +100,7 @@ class PhraseIndex:
             key = "".join(word.norm for word in words)
             if not 0 < len(key) <= MAX_PHRASE_CHARS:
                 raise ValueError(f"a phrase needs 1 to {MAX_PHRASE_CHARS} letters: {phrase!r}")
-            own = _barrier_places(words)
+            own = _marked_places(phrase, words)
             self._barriers[key] = self._barriers.get(key, frozenset()) | own
             lengths[key[:_HEAD]].add(len(key))
         self._lengths = {head: sorted(found, reverse=True) for head, found in lengths.items()}
@@ -138,11 +141,13 @@ class PhraseIndex:
         return True
 
 
-def _barrier_places(words: list[Word]) -> frozenset[int]:
+def _marked_places(phrase: str, words: list[Word]) -> frozenset[int]:
+    """Positions in the squeezed phrase where it has anything but a blank between its words."""
     places = set()
-    position = 0
+    position = end = 0
     for word in words:
-        if word.barrier:
+        if phrase[end : word.start].strip(" "):
             places.add(position)
         position += len(word.norm)
+        end = word.end
     return frozenset(places)

@@ -13,12 +13,12 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from nclue_core.pages import Block, PageRecord
 from nclue_construct.surface import Word, split_words
+from nclue_core.pages import Block, PageRecord
 
 RUNNING = frozenset({"header", "footer", "page_number"})
 _CONTENTS_NOTE = "table of contents"
-_LEADER = re.compile(r"(?:[.·_…‐\-] ?){5,}|…{2}")
+_LEADER = re.compile(r"(?:[.·_…\u2010\-] ?){5,}|…{2}")
 _REFERENCES = re.compile(
     r"\W*(?:[\dIVXivx]{1,4}[.)]?\s+)?"
     r"(?:list of )?(?:references|bibliography|works cited|literature cited|reference list)\W*",
@@ -26,8 +26,12 @@ _REFERENCES = re.compile(
 )
 _AFTER_REFERENCES = re.compile(
     r"(?:appendi|annex|acknowledg|supplement|author contrib|list of (?:tables|figures))"
-    r"|[A-Z](?:\.\d+)*\.?\s+[A-Z]",
+    r"|chapter\b|(?:[A-Z]|\d{1,2})(?:\.\d+)*\.?\s+[A-Z]",
     re.IGNORECASE,
+)
+_YEAR = re.compile(r"\b(?:19|20)\d\d[a-z]?\b")
+_CITING = re.compile(
+    r"\b[A-Z]\.,|\bet al\b|https?:|\bdoi\b|\bpp\.|\bpages \d|\bVol\.|\d:\d+[-\u2013]\d"
 )
 _JOINABLE = frozenset({"text", "title", "list"})
 
@@ -78,6 +82,7 @@ def zone_document(records: Iterable[PageRecord]) -> Iterator[ZonedPage]:
     """Divide the pages of one document, in order."""
     in_references = False
     for record in records:
+        in_references = in_references and _looks_bibliographic(record.text)
         page, in_references = _zone_page(record, in_references)
         yield page
 
@@ -111,6 +116,11 @@ def _zone_page(record: PageRecord, in_references: bool) -> tuple[ZonedPage, bool
         tuple(headings), record.has_text,
     )  # fmt: skip
     return zoned, in_references
+
+
+def _looks_bibliographic(text: str) -> bool:
+    """Whether a page after "References" can go on with the list: years and citing marks."""
+    return len(_YEAR.findall(text)) >= 3 and _CITING.search(text) is not None
 
 
 def _still_references(block: Block, in_references: bool) -> bool:
