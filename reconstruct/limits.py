@@ -61,6 +61,7 @@ class Worker:
         quiet: bool = False,
     ) -> None:
         self._quiet = quiet
+        self._lock = threading.Lock()  # threads may share a worker; it serves them in turn
         self._memory_mb = memory_mb
         self._env = env or {}
         self._process: subprocess.Popen[bytes] | None = None
@@ -91,8 +92,11 @@ class Worker:
             DocumentError: The state is timeout, out_of_memory or crashed; the worker is gone
                 then, and the next call starts another.
         """
+        with self._lock:
+            return self._call((function.__module__, function.__qualname__, args, kwargs), timeout_s)
+
+    def _call(self, call: tuple[Any, ...], timeout_s: float) -> Any:
         process = self._running()
-        call = (function.__module__, function.__qualname__, args, kwargs)
         try:
             _send(process.stdin, pickle.dumps(call))
             answer = _receive(process.stdout, time.monotonic() + timeout_s)

@@ -53,14 +53,29 @@ def _cut(boxes: Sequence[Box], indices: list[int], depth: int) -> list[int]:
 
 def _join_bands(boxes: Sequence[Box], bands: list[list[int]]) -> list[list[int]]:
     """Join neighbouring bands that have columns in common: columns are read to their end."""
-    joined = [bands[0]]
+    joined = [list(bands[0])]
+    columns = _columns([boxes[i][::2] for i in bands[0]])
     for band in bands[1:]:
-        both = joined[-1] + band
-        if len(_split(boxes, both, axis=0, gap=MIN_COLUMN_GAP)) > 1:
-            joined[-1] = both
+        own = _columns([boxes[i][::2] for i in band])
+        both = _columns(columns + own)
+        if len(both) > 1:
+            joined[-1] += band
+            columns = both
         else:
-            joined.append(band)
+            joined.append(list(band))
+            columns = own
     return joined
+
+
+def _columns(spans: Sequence[tuple[float, ...]]) -> list[tuple[float, ...]]:
+    """Horizontal spans united where less than a column gap is between them."""
+    united: list[tuple[float, ...]] = []
+    for x0, x1 in sorted(spans):
+        if united and x0 <= united[-1][1] + MIN_COLUMN_GAP:
+            united[-1] = united[-1][0], max(united[-1][1], x1)
+        else:
+            united.append((x0, x1))
+    return united
 
 
 def _split(boxes: Sequence[Box], indices: list[int], axis: int, gap: float) -> list[list[int]]:

@@ -7,6 +7,7 @@ the program together with whatever it started.
 
 from __future__ import annotations
 
+import atexit
 import os
 import re
 import shutil
@@ -269,7 +270,9 @@ def _run_library(image: PageImage, tesseract: Tesseract, deadline: float, limit_
 def _library_worker() -> Worker:
     """The library runs in a process of its own: only that can be ended in mid-page."""
     limit = os.environ.get("OMP_THREAD_LIMIT", "1")
-    return Worker(memory_mb=None, env={"OMP_THREAD_LIMIT": limit}, quiet=True)
+    worker = Worker(memory_mb=None, env={"OMP_THREAD_LIMIT": limit}, quiet=True)
+    atexit.register(worker.close)
+    return worker
 
 
 def tesserocr_tsv(samples: bytes, size: tuple[int, int, int], lang: str, tessdata: str) -> str:

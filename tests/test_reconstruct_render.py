@@ -281,6 +281,14 @@ def test_a_worker_serves_many_calls_from_one_process(worker):
     assert worker.run(own_pid, timeout_s=20) == first != os.getpid()
 
 
+def test_threads_that_share_a_worker_get_their_own_answers(worker):
+    from concurrent.futures import ThreadPoolExecutor
+
+    with ThreadPoolExecutor(4) as threads:
+        found = list(threads.map(lambda n: worker.run(add, n, n, timeout_s=20), range(40)))
+    assert found == [2 * n for n in range(40)]
+
+
 def test_errors_of_the_function_are_raised_here_as_they_are(worker):
     with pytest.raises(InputError, match="file:3: expected x, found y") as info:
         worker.run(refuse, timeout_s=20)

@@ -337,6 +337,15 @@ def test_a_damaged_outline_takes_nothing_from_the_pages(tmp_path):
     assert extract(pdf)[0].text == "still readable"
 
 
+def test_order_of_many_boxes_is_found_quickly():
+    boxes = [(310 * (i % 2), 30 * (i // 2), 310 * (i % 2) + 300, 30 * (i // 2) + 20)
+             for i in reversed(range(600))]  # fmt: skip
+    began = time.monotonic()
+    order = reading_order(boxes)
+    assert time.monotonic() - began < 0.5
+    assert [boxes[i][0] for i in order] == [0] * 300 + [310] * 300
+
+
 def test_long_lines_and_many_lines_take_linear_time(tmp_path):
     """Lines of dots and blanks are what backtracking patterns choke on."""
     began = time.monotonic()
