@@ -196,27 +196,34 @@ def _check_kit_models(mineru: MinerU, tier: str) -> None:
 
 
 def _check_classic_models(mineru: MinerU) -> None:
-    if not any(_has_files(folder) for folder in _classic_model_folders()):
+    if not _classic_source():
         raise MissingDependencyError(
             f"{mineru.name}: the models of its pipeline are not on this machine. "
             "Download them with: mineru-models-download -s huggingface -m pipeline"
         )
 
 
-def _classic_model_folders() -> Iterator[Path]:
-    """Where MinerU 2.x and 3.x keep the models of the pipeline."""
+def _classic_source() -> dict[str, str]:
+    """Where MinerU 2.x or 3.x has its models, as its settings; empty if nowhere.
+
+    Its source "local" knows only the folder named in its configuration. Models in the cache of a
+    hub need the name of that hub.
+    """
     home = Path.home()
     config = Path(os.environ.get("MINERU_TOOLS_CONFIG_JSON") or home / "mineru.json")
     try:
         folder = json.loads(config.read_text(encoding="utf-8"))["models-dir"]["pipeline"]
-        if folder:
-            yield Path(folder)
+        if folder and _has_files(Path(folder)):
+            return {"MINERU_MODEL_SOURCE": "local"}
     except (OSError, ValueError, KeyError, TypeError):
         pass  # there is no such setting
     hub = Path(os.environ.get("HF_HOME") or home / ".cache" / "huggingface") / "hub"
-    yield hub / "models--opendatalab--PDF-Extract-Kit-1.0" / "snapshots"
+    if _has_files(hub / "models--opendatalab--PDF-Extract-Kit-1.0" / "snapshots"):
+        return {"MINERU_MODEL_SOURCE": "huggingface", "HF_HUB_OFFLINE": "1"}
     scope = Path(os.environ.get("MODELSCOPE_CACHE") or home / ".cache" / "modelscope" / "hub")
-    yield from scope.glob("**/OpenDataLab/PDF-Extract-Kit-1*")
+    if any(_has_files(folder) for folder in scope.glob("**/OpenDataLab/PDF-Extract-Kit-1*")):
+        return {"MINERU_MODEL_SOURCE": "modelscope"}
+    return {}
 
 
 def _has_files(folder: Path) -> bool:
@@ -283,6 +290,7 @@ class _Run:
         all_readable: bool,
     ) -> None:
         self._all_readable = all_readable
+        self._source = {} if mineru.is_kit else _classic_source()
         self._mineru = mineru
         self._settings = settings
         self._document = document
@@ -331,7 +339,7 @@ class _Run:
             return run_program(
                 command(self._mineru, self._settings, source, out),
                 timeout_s=limit,
-                env=_environment({**limits, **(_GENTLE if gentle else {})}),
+                env=_environment({**limits, **(_GENTLE if gentle else {})}, self._source),
                 cwd=source.parent,
                 unlimited_memory=True,
             )
@@ -386,11 +394,14 @@ def command(mineru: MinerU, settings: MinerUSettings, source: Path, out: Path) -
     ]  # fmt: skip
 
 
-def _environment(extra: Mapping[str, str]) -> dict[str, str]:
+def _environment(
+    extra: Mapping[str, str], source: Mapping[str, str] | None = None
+) -> dict[str, str]:
     """Messages in English on long lines; models from this machine unless the user says else."""
-    settings = {"MINERU_MODEL_SOURCE": "local", "MINERU_TELEMETRY": "0"}
-    fixed = {"MINERU_LANG": "en", "COLUMNS": "400"}
-    return {**settings, **os.environ, **fixed, **extra}
+    settings = {"MINERU_MODEL_SOURCE": "local", **(source or {})}
+    if "MINERU_MODEL_SOURCE" in os.environ:
+        settings = {}
+    return {**settings, **os.environ, "MINERU_LANG": "en", "COLUMNS": "400", **extra}
 
 
 def _runs(pages: Sequence[int]) -> list[tuple[int, int]]:

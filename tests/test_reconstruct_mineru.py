@@ -823,6 +823,23 @@ class TestReadiness:
         (tmp_path / "mineru.json").write_text(json.dumps(config))
         engines.MinerUEngine().check_ready()
 
+    def test_models_in_the_cache_of_a_hub_are_used_without_the_network(
+        self, install, monkeypatch, tmp_path, pdf
+    ):
+        calls = install(
+            "log(json.dumps([pages, os.environ['MINERU_MODEL_SOURCE'],"
+            " os.environ.get('HF_HUB_OFFLINE')])); write(pages)"
+        )
+        for name in ("HOME", "HF_HOME", "MODELSCOPE_CACHE"):
+            monkeypatch.setenv(name, str(tmp_path / "home"))
+        monkeypatch.delenv("HF_HUB_OFFLINE", raising=False)
+        models = tmp_path / "home/hub/models--opendatalab--PDF-Extract-Kit-1.0/snapshots/1"
+        models.mkdir(parents=True)
+        (models / "layout.pt").touch()
+        engines.MinerUEngine().check_ready()
+        read(pdf, [1])
+        assert calls()[-1] == [["page 1"], "huggingface", "1"]
+
     def test_auto_is_mineru_where_it_is_ready(self, install, monkeypatch):
         install(version="4.0.12")
         chosen, why = engines.choose_engine()
