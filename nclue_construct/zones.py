@@ -126,7 +126,8 @@ def _looks_bibliographic(text: str) -> bool:
 def _still_references(block: Block, in_references: bool) -> bool:
     if block.type in RUNNING:
         return in_references
-    if _REFERENCES.fullmatch(block.text.strip()):
+    first_line = block.text.strip().partition("\n")[0]  # the heading may run into the list
+    if _REFERENCES.fullmatch(first_line):
         return True
     ends = block.type == "title" and _AFTER_REFERENCES.match(block.text.strip())
     return in_references and not ends
