@@ -1,0 +1,57 @@
+"""Rank correlation between metrics over systems, and the largest move."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from nclue_core.errors import UsageError
+from nclue_stats.inputs import FloatArray
+
+
+@dataclass(frozen=True)
+class RankComparison:
+    """How two metrics order the same systems."""
+
+    spearman: float  # NaN if a metric is constant, or with fewer than two systems
+    largest_move: str | None  # system; the first in the given order among equals
+    rank_from: float  # its rank under the first metric, 1 = best
+    rank_to: float
+
+
+def average_ranks(values: ArrayLike) -> FloatArray:
+    """Ranks from 1 for the smallest value; equal values share the mean of their ranks."""
+    column = np.asarray(values, dtype=np.float64)
+    unique, inverse, counts = np.unique(column, return_inverse=True, return_counts=True)
+    last = np.cumsum(counts)
+    ranks: FloatArray = (last - (counts - 1) / 2)[inverse]
+    return ranks
+
+
+def spearman(first: ArrayLike, second: ArrayLike) -> float:
+    """Spearman's rank correlation (Pearson's of average ranks); NaN if undefined."""
+    ranks = average_ranks(first), average_ranks(second)
+    if len(ranks[0]) != len(ranks[1]):
+        raise UsageError(f"{len(ranks[0])} and {len(ranks[1])} values, expected as many")
+    centred = [rank - rank.mean() for rank in ranks] if len(ranks[0]) else [ranks[0], ranks[1]]
+    spread = float(np.sqrt((centred[0] ** 2).sum() * (centred[1] ** 2).sum()))
+    return float(centred[0] @ centred[1]) / spread if spread > 0 else float("nan")
+
+
+def compare_rankings(
+    systems: Sequence[str], first: ArrayLike, second: ArrayLike
+) -> RankComparison:
+    """Correlation and largest rank move between two metrics (higher is better)."""
+    ranks_from = average_ranks(-np.asarray(first, dtype=np.float64))
+    ranks_to = average_ranks(-np.asarray(second, dtype=np.float64))
+    if not len(systems) == len(ranks_from) == len(ranks_to):
+        raise UsageError("expected one value of each metric per system")
+    if not systems:
+        return RankComparison(float("nan"), None, float("nan"), float("nan"))
+    moved = int(np.argmax(np.abs(ranks_to - ranks_from)))
+    return RankComparison(
+        spearman(first, second), systems[moved], float(ranks_from[moved]), float(ranks_to[moved])
+    )

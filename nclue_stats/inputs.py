@@ -1,0 +1,111 @@
+"""Checks at the edge of the statistics: arrays in, clean arrays out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from nclue_core.errors import UsageError
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+Rng = np.random.Generator | int
+
+
+def value_matrix(values: ArrayLike) -> FloatArray:
+    """Values per query as a (Q, S) matrix; a (Q,) array is one column.
+
+    Raises:
+        UsageError: Another number of dimensions, no query, or an infinity.
+    """
+    matrix = np.asarray(values, dtype=np.float64)
+    if matrix.ndim == 1:
+        matrix = matrix[:, None]
+    if matrix.ndim != 2 or not len(matrix):
+        raise UsageError(f"values have the shape {matrix.shape}, expected (queries, systems)")
+    if np.isinf(matrix).any():
+        raise UsageError("values hold an infinity; expected numbers, or NaN where undefined")
+    return matrix
+
+
+def unit_labels(units: ArrayLike | None, n_queries: int) -> IntArray:
+    """Labels 0..U-1 of the unit (family) of each query; None makes each query its own.
+
+    Raises:
+        UsageError: Not one label per query.
+    """
+    if units is None:
+        return np.arange(n_queries)
+    labels = np.asarray(units)
+    if labels.shape != (n_queries,):
+        raise UsageError(f"{labels.shape} labels for {n_queries} queries, expected one per query")
+    codes: IntArray = np.unique(labels, return_inverse=True)[1].astype(np.int64)
+    return codes
+
+
+def generator(rng: Rng) -> np.random.Generator:
+    """A generator from a generator or a seed."""
+    return np.random.default_rng(rng)
+
+
+def check_count(name: str, value: int) -> int:
+    """A number of draws: a whole number of at least 1."""
+    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 1:
+        raise UsageError(f"{name} is {value!r}, expected a whole number of at least 1")
+    return int(value)
+
+
+def gold_families(gold_sets: Iterable[Iterable[str]]) -> IntArray:
+    """Family of each query: queries with the same complete set of gold documents share a label.
+
+    Args:
+        gold_sets: Per query the IDs of its golds. Queries without a gold form a family each.
+
+    Returns:
+        (Q,) labels from 0, in the order of first appearance.
+    """
+    label_of: dict[object, int] = {}
+    labels = []
+    for query, golds in enumerate(gold_sets):
+        key: object = frozenset(golds) or ("no gold", query)
+        labels.append(label_of.setdefault(key, len(label_of)))
+    return np.array(labels, dtype=np.int64)
+
+
+def sums_by_unit(values: FloatArray, labels: IntArray) -> FloatArray:
+    """(U, S) sums of the rows of each unit."""
+    n_units = int(labels.max()) + 1
+    return np.stack(
+        [np.bincount(labels, weights=column, minlength=n_units) for column in values.T], axis=1
+    )
+
+
+class Memberships:
+    """Which documents belong to which query: its golds, or all its judged documents.
+
+    Args:
+        documents: Per query, distinct codes of its documents from 0.
+    """
+
+    def __init__(self, documents: Sequence[Sequence[int]]) -> None:
+        self.degrees = np.array([len(docs) for docs in documents], dtype=np.int64)
+        self.query = np.repeat(np.arange(len(documents)), self.degrees)
+        flat = [doc for docs in documents for doc in docs]
+        self.document = np.array(flat, dtype=np.int64)
+        self.n_documents = int(self.document.max(initial=-1)) + 1
+        if (self.degrees == 0).any():
+            query = int(np.flatnonzero(self.degrees == 0)[0])
+            raise UsageError(f"query {query} (counted from 0) has no document; leave it out")
+
+    def __len__(self) -> int:
+        """Number of queries."""
+        return len(self.degrees)
+
+    @classmethod
+    def of_ids(cls, documents: Sequence[Iterable[str]]) -> Memberships:
+        """From document IDs."""
+        codes: dict[str, int] = {}
+        coded = [[codes.setdefault(doc, len(codes)) for doc in sorted(docs)] for docs in documents]
+        return cls(coded)

@@ -1,0 +1,238 @@
+"""Sensitivity to documents that queries share (Tables S1g and S1i of the study).
+
+Stress models, not sampling distributions: what the supplement of arXiv 2607.24165v2 leaves open
+(how query and document weights meet) is said where it is chosen.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from nclue_core.errors import UsageError
+from nclue_stats.bootstrap import draw_weights
+from nclue_stats.inputs import (
+    FloatArray,
+    IntArray,
+    Memberships,
+    Rng,
+    check_count,
+    generator,
+    value_matrix,
+)
+
+BLOCK_CELLS = 4_000_000
+
+
+@dataclass(frozen=True, eq=False)
+class Interval:
+    """A value with a percentile interval or a range."""
+
+    estimate: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class RemovedDocuments:
+    """The value after queries of the best-connected documents were left out."""
+
+    estimate: float  # NaN if no query is left
+    n_queries: int
+    removed: tuple[int, ...]  # document codes
+
+
+@dataclass(frozen=True)
+class Components:
+    """Connected components of the graph of queries and documents."""
+
+    n_components: int
+    sizes: tuple[int, ...]  # queries per component, largest first
+
+    @property
+    def largest(self) -> int:
+        """Queries in the largest component."""
+        return self.sizes[0]
+
+
+def document_macro(values: ArrayLike, members: Memberships) -> float:
+    """Mean over documents of the mean over their queries.
+
+    Args:
+        values: (Q,) value per query, for a contrast the difference.
+        members: Gold documents of the queries.
+    """
+    return float(_document_means(_column(values, members), members).mean())
+
+
+def crossed_bootstrap(
+    values: ArrayLike,
+    members: Memberships,
+    *,
+    n_resamples: int = 1_000,
+    confidence: float = 0.95,
+    rng: Rng = 0,
+) -> Interval:
+    """Percentile interval under independent weights of queries and of documents.
+
+    A replicate draws queries and documents with replacement, independently. A query's weight is
+    its count times the mean count of its documents (this product is our reading); the value is
+    the weighted mean.
+
+    Args:
+        values: (Q,) value per query.
+        members: The golds of the queries, or all their judged documents.
+        n_resamples: Number of replicates.
+        confidence: Share of replicates inside the interval.
+        rng: Generator or seed.
+
+    Replicates in which every weight is 0 are left out.
+    """
+    column = _column(values, members)
+    check_count("n_resamples", n_resamples)
+    random = generator(rng)
+    replicates = [
+        _crossed_means(column, members, queries, documents)
+        for queries, documents in zip(
+            _row_batches(len(members), members.n_documents, n_resamples, random),
+            _row_batches(members.n_documents, len(members), n_resamples, random),
+        )
+    ]
+    drawn = np.concatenate(replicates)
+    tail = 50 * (1 - confidence)
+    low, high = np.percentile(drawn[~np.isnan(drawn)], [tail, 100 - tail])
+    return Interval(float(column.mean()), float(low), float(high))
+
+
+def leave_one_document_out(values: ArrayLike, members: Memberships) -> Interval:
+    """Range of the mean when the queries of one document are left out, over all documents.
+
+    A document to which every query belongs cannot be left out and does not count.
+    """
+    column = _column(values, members)
+    sums, counts = _document_sums(column, members)
+    left = len(column) - counts
+    means = (column.sum() - sums)[left > 0] / left[left > 0]
+    if not means.size:
+        return Interval(float(column.mean()), float("nan"), float("nan"))
+    return Interval(float(column.mean()), float(means.min()), float(means.max()))
+
+
+def remove_highest_degree(
+    values: ArrayLike, members: Memberships, n_documents: int = 20
+) -> RemovedDocuments:
+    """Leave out the documents with the most queries, and every query that has one of them.
+
+    Ties in the number of queries are broken by the documents' codes.
+    """
+    column = _column(values, members)
+    _, counts = _document_sums(column, members)
+    removed = np.lexsort((np.arange(len(counts)), -counts))[:n_documents]
+    hit = np.isin(members.document, removed)
+    kept = np.setdiff1d(np.arange(len(column)), members.query[hit])
+    estimate = float(column[kept].mean()) if kept.size else float("nan")
+    return RemovedDocuments(estimate, len(kept), tuple(int(doc) for doc in removed))
+
+
+def one_query_per_document(
+    values: ArrayLike,
+    members: Memberships,
+    *,
+    n_resamples: int = 1_000,
+    confidence: float = 0.95,
+    rng: Rng = 0,
+) -> Interval:
+    """Interval of the mean over documents when each speaks through one query, drawn at random.
+
+    The interval shows how much the choice of the query matters (documents are not resampled; the
+    study does not say).
+    """
+    column = _column(values, members)
+    check_count("n_resamples", n_resamples)
+    order = np.argsort(members.document, kind="stable")
+    by_document = column[members.query[order]]
+    counts = np.bincount(members.document, minlength=members.n_documents)
+    counts = counts[counts > 0]
+    starts = np.concatenate([[0], np.cumsum(counts)[:-1]])
+    picks = starts + (generator(rng).random((n_resamples, len(counts))) * counts).astype(np.int64)
+    means = by_document[picks].mean(axis=1)
+    tail = 50 * (1 - confidence)
+    low, high = np.percentile(means, [tail, 100 - tail])
+    return Interval(float(_document_means(column, members).mean()), float(low), float(high))
+
+
+def connected_components(members: Memberships) -> Components:
+    """Components of queries that are joined by shared documents, directly or by a chain."""
+    parent = list(range(len(members) + members.n_documents))
+
+    def root(node: int) -> int:
+        while parent[node] != node:
+            parent[node] = parent[parent[node]]
+            node = parent[node]
+        return node
+
+    for query, document in zip(members.query.tolist(), members.document.tolist()):
+        parent[root(query)] = root(len(members) + document)
+    sizes = Counter(root(query) for query in range(len(members)))
+    return Components(len(sizes), tuple(sorted(sizes.values(), reverse=True)))
+
+
+def _column(values: ArrayLike, members: Memberships) -> FloatArray:
+    matrix = value_matrix(values)
+    if matrix.shape != (len(members), 1):
+        raise UsageError(
+            f"values of shape {matrix.shape} for {len(members)} queries, expected one per query"
+        )
+    if np.isnan(matrix).any():
+        raise UsageError("a value is NaN: leave queries out where a score is undefined")
+    return matrix[:, 0]
+
+
+def _document_sums(column: FloatArray, members: Memberships) -> tuple[FloatArray, IntArray]:
+    counts = np.bincount(members.document, minlength=members.n_documents)
+    sums = np.bincount(
+        members.document, weights=column[members.query], minlength=members.n_documents
+    )
+    return sums, counts
+
+
+def _document_means(column: FloatArray, members: Memberships) -> FloatArray:
+    sums, counts = _document_sums(column, members)
+    means: FloatArray = sums[counts > 0] / counts[counts > 0]
+    return means
+
+
+def _row_batches(
+    n_units: int, n_other: int, n_draws: int, rng: np.random.Generator
+) -> list[FloatArray]:
+    """Weights in batches whose borders are the same for queries and documents."""
+    rows = max(1, BLOCK_CELLS // max(n_units, n_other))
+    return [
+        batch
+        for start in range(0, n_draws, rows)
+        for batch in draw_weights(n_units, min(rows, n_draws - start), rng)
+    ]
+
+
+def _crossed_means(
+    column: FloatArray, members: Memberships, queries: FloatArray, documents: FloatArray
+) -> FloatArray:
+    """Weighted means of a batch of replicates, blocks of queries at a time."""
+    above = np.zeros(len(queries))
+    below = np.zeros(len(queries))
+    block = max(1, BLOCK_CELLS // members.n_documents)
+    bounds = np.concatenate([[0], np.cumsum(members.degrees)])
+    for start in range(0, len(column), block):
+        end = min(start + block, len(column))
+        entries = slice(bounds[start], bounds[end])
+        share = np.zeros((members.n_documents, end - start))
+        rows = members.query[entries]
+        share[members.document[entries], rows - start] = 1.0 / members.degrees[rows]
+        weights = queries[:, start:end] * (documents @ share)
+        above += weights @ column[start:end]
+        below += weights.sum(axis=1)
+    defined = below > 0
+    return np.where(defined, above / np.where(defined, below, 1.0), np.nan)
