@@ -54,6 +54,7 @@ INSTALL = (
 )
 
 _VERSION = re.compile(r"version:?\s+v?(\d+(?:\.\d+)+\w*)", re.IGNORECASE)
+_TASK_ERROR = re.compile(r'"error": ?"([^"]{1,300})"')  # 3.x reports the state of its task
 _STEM = "document"
 # What no other page, and no other try, can change.
 _HOPELESS = (
@@ -434,7 +435,9 @@ def _failed_state(code: int) -> str:
 
 
 def _why(result: ProgramResult) -> str:
-    said = result.last_words.replace(tempfile.gettempdir(), "").strip()
+    task = _TASK_ERROR.search(result.stderr.decode("utf-8", "replace"))
+    said = task.group(1) if task else result.last_words
+    said = said.replace(tempfile.gettempdir(), "").strip()
     told = f": {said}" if said else ""
     if result.returncode == 0:
         return f"it ended as if all were well, but left no result{told}"

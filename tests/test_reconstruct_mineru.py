@@ -723,6 +723,12 @@ class TestDriver:
             read(pdf)
         assert len(calls()) == 1
 
+    def test_the_error_of_a_task_of_version_3_is_found_in_its_report(self, install, pdf):
+        report = '{"status": "failed", "error": "KeyError: content", "queued_ahead": 0}'
+        install(f"sys.stderr.write({report!r}); sys.exit(1)", version="3.4.5")
+        (result,) = read(pdf, [1])
+        assert result.reason == "exit code 1: KeyError: content"
+
     def test_encrypted_documents_are_handed_over_decrypted(self, install, tmp_path):
         install()
         pdf = encrypted(tmp_path / "e.pdf", "")
