@@ -137,7 +137,16 @@ def score_run(
         missing=aligned.missing,
         extra=aligned.extra,
         unjudged_documents=len(returned - corpus) if corpus else 0,
-        conditions=_conditions(collection, judgments, run, form, ks, gain, copy, bool(excluded)),
+        conditions=run_conditions(
+            collection,
+            judgments,
+            form=form,
+            ks=ks,
+            gain=gain,
+            copy=copy,
+            ties=run.ties,
+            excluded=bool(excluded),
+        ),
         support=_page_support(collection, judgments, run, rankings, max(ks), support_ms, copy),
     )
 
@@ -167,16 +176,18 @@ def _page_support(
     )
 
 
-def _conditions(
+def run_conditions(
     collection: Collection,
     judgments: Judgments,
-    run: Run,
+    *,
     form: str,
     ks: Sequence[int],
-    gain: str,
-    copy: str,
-    excluded: bool,
+    gain: str = "linear",
+    copy: str = "final",
+    ties: str = "input",
+    excluded: bool = False,
 ) -> dict[str, Any]:
+    """The conditions under which numbers hold, to print and store beside them."""
     from nclue_core import __version__
 
     return {
@@ -187,7 +198,7 @@ def _conditions(
         "form": form,
         "k": list(ks),
         "gain": gain,
-        "ties": run.ties,
+        "ties": ties,
         "exclusions": excluded,
         "queries": len(judgments),
     }

@@ -25,7 +25,7 @@ class RankComparison:
 def average_ranks(values: ArrayLike) -> FloatArray:
     """Ranks from 1 for the smallest value; equal values share the mean of their ranks."""
     column = np.asarray(values, dtype=np.float64)
-    unique, inverse, counts = np.unique(column, return_inverse=True, return_counts=True)
+    _, inverse, counts = np.unique(column, return_inverse=True, return_counts=True)
     last = np.cumsum(counts)
     ranks: FloatArray = (last - (counts - 1) / 2)[inverse]
     return ranks
@@ -41,9 +41,7 @@ def spearman(first: ArrayLike, second: ArrayLike) -> float:
     return float(centred[0] @ centred[1]) / spread if spread > 0 else float("nan")
 
 
-def compare_rankings(
-    systems: Sequence[str], first: ArrayLike, second: ArrayLike
-) -> RankComparison:
+def compare_rankings(systems: Sequence[str], first: ArrayLike, second: ArrayLike) -> RankComparison:
     """Correlation and largest rank move between two metrics (higher is better)."""
     ranks_from = average_ranks(-np.asarray(first, dtype=np.float64))
     ranks_to = average_ranks(-np.asarray(second, dtype=np.float64))

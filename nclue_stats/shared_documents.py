@@ -193,10 +193,11 @@ def _column(values: ArrayLike, members: Memberships) -> FloatArray:
 
 def _document_sums(column: FloatArray, members: Memberships) -> tuple[FloatArray, IntArray]:
     counts = np.bincount(members.document, minlength=members.n_documents)
-    sums = np.bincount(
-        members.document, weights=column[members.query], minlength=members.n_documents
-    )
-    return sums, counts
+    weights = column[members.query]
+    sums: FloatArray = np.bincount(
+        members.document, weights=weights, minlength=members.n_documents
+    ).astype(np.float64)
+    return sums, counts.astype(np.int64)
 
 
 def _document_means(column: FloatArray, members: Memberships) -> FloatArray:

@@ -1,0 +1,214 @@
+"""Paired contrasts of runs: everything that is shown for a variant against a base."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+from nclue_metric import Judgments, QueryScores, common_support, score_grades
+from nclue_metric.scoring import defined_mean
+
+from nclue_core.errors import UsageError
+from nclue_stats.bootstrap import BootstrapResult, family_bootstrap
+from nclue_stats.inputs import FloatArray, IntArray, gold_families
+from nclue_stats.promotion import FirstJudged, first_judged, plausible_promotion, promotion_bound
+from nclue_stats.randomization import holm, max_t, paired_randomization
+
+MEASURES = ("score", "hit", "gold_ndcg")
+
+
+@dataclass(frozen=True)
+class Delta:
+    """A difference of a measure, in percentage points, variant minus base."""
+
+    base: float
+    variant: float
+    delta: float
+    low: float
+    high: float
+    p_query: float
+    p_family: float
+
+
+@dataclass(frozen=True)
+class Contrast:
+    """A variant against the base. Percentages, except D (a share) and p-values."""
+
+    base: str
+    variant: str
+    n_queries: int
+    n_families: int
+    score: Delta
+    hit: Delta
+    gold_ndcg: Delta
+    p_block: float  # of the Score, adjusted for all variants of the call (max-|T|, families)
+    p_holm: float  # Holm over the variants' p_family of the Score
+    base_outcomes: tuple[float, float, float]  # miss, subset-first, gold-first
+    variant_outcomes: tuple[float, float, float]
+    common_n: int  # queries where both have a gold hit
+    base_d: float  # NaN where common_n is 0
+    variant_d: float
+    delta_d: float
+    promotion_bounds: tuple[float, float, float]  # smallest delta Score for k = 1, 2, 3
+    break_even: float  # promotion probability at which the expected delta Score is 0; NaN if none
+
+    def to_json(self) -> dict[str, Any]:
+        """The contrast as data; what is undefined is NaN (null in JSON)."""
+        return asdict(self)
+
+
+@dataclass(frozen=True, eq=False)
+class _Scored:
+    """A run at one cutoff."""
+
+    name: str
+    scores: QueryScores
+    first: FirstJudged
+
+    def values(self, measure: str) -> FloatArray:
+        values: FloatArray = getattr(self.scores, measure)
+        return values
+
+
+def compare_runs(
+    judgments: Judgments,
+    base: tuple[str, Sequence[Sequence[str]]],
+    variants: Sequence[tuple[str, Sequence[Sequence[str]]]],
+    *,
+    k: int = 10,
+    n_resamples: int = 1_000,
+    n_draws: int = 10_000,
+    rng: int = 0,
+) -> list[Contrast]:
+    """Compare variants with a base on the same queries.
+
+    Args:
+        judgments: Judgments of Q queries.
+        base: Name and Q rankings in the order of the queries (missing ones empty).
+        variants: Names and rankings of the variants, at least one.
+        k: Cutoff.
+        n_resamples: Replicates of the family bootstrap (percentile 95% intervals).
+        n_draws: Sign patterns of the randomization tests (two-sided, paired).
+        rng: Seed; every test starts from it, so that a contrast does not depend on its
+            neighbours.
+
+    Returns:
+        One contrast per variant. ``p_block`` and ``p_holm`` take the variants given as the block
+        of endpoints that were tried. NDCG is compared over queries where it is defined.
+    """
+    if not variants:
+        raise UsageError("no variant to compare with the base")
+    codes: dict[str, int] = {}
+    scored_base = _score(judgments, base, k, codes)
+    scored = [_score(judgments, variant, k, codes) for variant in variants]
+    families = gold_families(judgments.gold_ids)
+    differences = np.stack(
+        [item.scores.score - scored_base.scores.score for item in scored], axis=1
+    )
+    block = max_t(differences, families, n_draws=n_draws, rng=rng)
+    deltas = [
+        {
+            measure: _delta(scored_base, item, measure, families, n_resamples, n_draws, rng)
+            for measure in MEASURES
+        }
+        for item in scored
+    ]
+    adjusted = holm([delta["score"].p_family for delta in deltas])
+    return [
+        _contrast(scored_base, item, delta, families, float(p_block), p_holm)
+        for item, delta, p_block, p_holm in zip(scored, deltas, block.pvalues, adjusted)
+    ]
+
+
+def family_intervals(
+    judgments: Judgments, scores: QueryScores, *, n_resamples: int = 1_000, rng: int = 0
+) -> dict[str, tuple[float, float]]:
+    """Percentile 95% intervals of one run's measures, in percent, by family bootstrap."""
+    columns = np.stack([getattr(scores, measure) for measure in MEASURES], axis=1)
+    families = gold_families(judgments.gold_ids)
+    result = family_bootstrap(columns, families, n_resamples=n_resamples, rng=rng)
+    return {
+        measure: (100 * float(low), 100 * float(high))
+        for measure, low, high in zip(MEASURES, result.low, result.high)
+    }
+
+
+def _score(
+    judgments: Judgments, run: tuple[str, Sequence[Sequence[str]]], k: int, codes: dict[str, int]
+) -> _Scored:
+    name, rankings = run
+    grades = judgments.grade_matrix(rankings, k)
+    documents = np.full(grades.shape, -1, dtype=np.int64)
+    for row, ranking in enumerate(rankings):
+        for column, doc_id in enumerate(ranking[:k]):
+            documents[row, column] = codes.setdefault(doc_id, len(codes))
+    return _Scored(
+        name,
+        score_grades(grades, judgments, k),
+        first_judged(grades, documents, judgments.n_conditions),
+    )
+
+
+def _delta(
+    base: _Scored,
+    variant: _Scored,
+    measure: str,
+    families: IntArray,
+    n_resamples: int,
+    n_draws: int,
+    rng: int,
+) -> Delta:
+    one, other = base.values(measure), variant.values(measure)
+    difference = other - one
+    defined = ~np.isnan(difference)
+    if not defined.any():
+        nan = math.nan
+        return Delta(nan, nan, nan, nan, nan, nan, nan)
+    kept, labels = difference[defined], families[defined]
+    interval: BootstrapResult = family_bootstrap(kept, labels, n_resamples=n_resamples, rng=rng)
+    return Delta(
+        base=100 * defined_mean(one),
+        variant=100 * defined_mean(other),
+        delta=100 * float(kept.mean()),
+        low=100 * float(interval.low[0]),
+        high=100 * float(interval.high[0]),
+        p_query=paired_randomization(kept, n_draws=n_draws, rng=rng).pvalue,
+        p_family=paired_randomization(kept, labels, n_draws=n_draws, rng=rng).pvalue,
+    )
+
+
+def _contrast(
+    base: _Scored,
+    variant: _Scored,
+    deltas: Mapping[str, Delta],
+    families: IntArray,
+    p_block: float,
+    p_holm: float,
+) -> Contrast:
+    common_n, base_d, variant_d, delta_d = common_support(base.scores, variant.scores)
+    bounds = [100 * promotion_bound(base.first, variant.first, k).bound for k in (1, 2, 3)]
+    return Contrast(
+        base=base.name,
+        variant=variant.name,
+        n_queries=len(base.scores.score),
+        n_families=int(families.max()) + 1,
+        **deltas,
+        p_block=p_block,
+        p_holm=p_holm,
+        base_outcomes=_outcomes(base.scores),
+        variant_outcomes=_outcomes(variant.scores),
+        common_n=common_n,
+        base_d=base_d,
+        variant_d=variant_d,
+        delta_d=delta_d,
+        promotion_bounds=(bounds[0], bounds[1], bounds[2]),
+        break_even=plausible_promotion(base.first, variant.first, 0.0, n_draws=1).break_even,
+    )
+
+
+def _outcomes(scores: QueryScores) -> tuple[float, float, float]:
+    shares = [100 * float((scores.outcome == code).mean()) for code in (0, 1, 2)]
+    return shares[0], shares[1], shares[2]
