@@ -74,13 +74,23 @@ def _bare(text: str) -> str:
 
 def doubtful_absences(found: Searched, documents: Iterable[BareDocument]) -> Iterator[str]:
     """Documents without a page for a condition that may express it all the same."""
-    keys = sorted({squeeze(surface) for surface in found.condition.surfaces} - {""})
+    surfaces = (*found.condition.surfaces, *_without_owner(found.condition.name))
+    keys = sorted({squeeze(surface) for surface in surfaces} - {""})
     for document in documents:
         here = found.documents.get(document.doc_id)
         if here is not None and (here.pages or here.doubtful):
             continue
         if any(key in document.whole for key in keys) or _may_mean(found.condition, document):
             yield document.doc_id
+
+
+def _without_owner(name: str) -> list[str]:
+    """The rest of a name after the organisation it belongs to, if that says enough alone."""
+    for owner in ("United Nations ", "UN ", "United States ", "U.S. ", "World Bank "):
+        rest = name.removeprefix(owner)
+        if rest != name and " " in rest:
+            return [rest]
+    return []
 
 
 def _may_mean(condition: Condition, document: BareDocument) -> bool:

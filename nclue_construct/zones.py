@@ -10,8 +10,8 @@ count".
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 
 from nclue_construct.surface import Word, split_words
 from nclue_core.pages import Block, PageRecord
@@ -24,6 +24,7 @@ _REFERENCES = re.compile(
     r"(?:list of )?(?:references|bibliography|works cited|literature cited|reference list)\W*",
     re.IGNORECASE,
 )
+_CONTENTS = re.compile(r"\W*(?:preamble |brief )?(?:table of contents|contents)\W*", re.IGNORECASE)
 _AFTER_REFERENCES = re.compile(
     r"(?:appendi|annex|acknowledg|supplement|author contrib|list of (?:tables|figures))"
     r"|chapter\b|(?:[A-Z]|\d{1,2})(?:\.\d+)*\.?\s+[A-Z]",
@@ -83,39 +84,56 @@ def zone_document(records: Iterable[PageRecord]) -> Iterator[ZonedPage]:
     in_references = False
     for record in records:
         in_references = in_references and _looks_bibliographic(record.text)
-        page, in_references = _zone_page(record, in_references)
-        yield page
+        kept, aside, in_references = _divide(record, in_references)
+        yield _assemble(record, kept, aside)
 
 
-def _zone_page(record: PageRecord, in_references: bool) -> tuple[ZonedPage, bool]:
-    is_contents = _CONTENTS_NOTE in (record.note or "")
-    body: list[str] = []
+def _divide(record: PageRecord, in_references: bool) -> tuple[list[Block], list[str], bool]:
+    """The blocks that count, the texts that don't, and whether a reference list goes on."""
+    whole_page = _CONTENTS_NOTE in (record.note or "")
+    in_contents = False
+    kept: list[Block] = []
     aside: list[str] = []
-    segments: list[Segment] = []
-    headings: list[Heading] = []
-    length = 0
-    previous: Block | None = None
     for block in record.blocks:
         in_references = _still_references(block, in_references)
-        if block.type in RUNNING or is_contents or in_references:
+        in_contents = _still_contents(block, in_contents)
+        if block.type in RUNNING or whole_page or in_references or in_contents:
             aside.append(block.text)
             continue
-        kept, pointing = _split_contents_lines(block.text)
+        text, pointing = _split_contents_lines(block.text)
         aside.extend(pointing)
-        if not kept:
-            continue
+        if text:
+            kept.append(replace(block, text=text))
+    return kept, aside, in_references
+
+
+def _still_contents(block: Block, in_contents: bool) -> bool:
+    """A list of contents within a page goes on to the next heading."""
+    if _CONTENTS.fullmatch(block.text.strip()):
+        return True
+    return in_contents and block.type != "title"
+
+
+def _assemble(record: PageRecord, kept: Sequence[Block], aside: Sequence[str]) -> ZonedPage:
+    body: list[str] = []
+    segments: list[Segment] = []
+    length = 0
+    previous: Block | None = None
+    for block in kept:
         separator = _separator(previous, block)
         segments.append(Segment(length + len(separator), block.type))
-        body.append(separator + kept)
-        length += len(separator) + len(kept)
+        body.append(separator + block.text)
+        length += len(separator) + len(block.text)
         previous = block
-        if block.type == "title":
-            headings.append(Heading(kept, block.level))
-    zoned = ZonedPage(
-        record.doc_id, record.page, "".join(body), "\n\n".join(aside), tuple(segments),
-        tuple(headings), record.has_text,
-    )  # fmt: skip
-    return zoned, in_references
+    return ZonedPage(
+        doc_id=record.doc_id,
+        page=record.page,
+        body="".join(body),
+        aside="\n\n".join(aside),
+        segments=tuple(segments),
+        headings=tuple(Heading(block.text, block.level) for block in kept if block.type == "title"),
+        is_readable=record.has_text,
+    )
 
 
 def _looks_bibliographic(text: str) -> bool:
