@@ -43,7 +43,10 @@ def test_cohen_kappa_of_conditions_follows_from_grades_and_agreement(published: 
 
 @pytest.mark.parametrize(
     ("counts", "interval"),
-    [("grade_agreement", "grade_agreement_wilson95"), ("condition_agreement", "condition_wilson95")],
+    [
+        ("grade_agreement", "grade_agreement_wilson95"),
+        ("condition_agreement", "condition_wilson95"),
+    ],
 )  # fmt: skip
 def test_wilson_intervals_are_as_printed(published: dict, counts: str, interval: str) -> None:
     share = wilson(*published["audit"][counts])
