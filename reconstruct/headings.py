@@ -143,7 +143,7 @@ def _plain_kind(unit: Unit, typography: Typography) -> str:
     first = unit.rows[0]
     if first[0] in _BULLETS and len(unit.text) > 1:
         return "list"
-    if _CAPTION.match(first) and len(unit.text) <= 400:
+    if _CAPTION.match(first) and len(unit.text) <= 1_000:
         return "caption"
     if unit.cells >= 3 * len(unit.rows):
         return "table"
@@ -164,6 +164,8 @@ def looks_like_heading(unit: Unit, typography: Typography) -> bool:
         return False
     ratio = unit.size / (max(typography.body_size, typography.page_size) or 1.0)
     small_ratio = unit.size / (min(typography.body_size, typography.page_size) or 1.0)
+    if ratio < 1.3 and (text[0].islower() or text[0] == "("):
+        return False  # the middle of a sentence
     stop = text.endswith((".", ":"))
     emphasised = unit.bold and not typography.body_bold
     if _NUMBERED.match(text) and (ratio >= 1.05 or (emphasised and small_ratio >= 0.9)):
@@ -190,7 +192,6 @@ def _could_be_heading(unit: Unit, text: str) -> bool:
         and not text.endswith(_PUNCTUATED_END)
         and not ends_with_leader(text)
         and any(len(word) >= 3 for word in text.split())
-        and not (text[0].islower() or text[0] == "(")  # the middle of a sentence
         and "@" not in text
         and "://" not in text
     )

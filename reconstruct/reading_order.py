@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import pairwise
+from itertools import combinations, pairwise
 
 from nclue_reconstruct.textlines import Box
 
 MAX_CUT_BOXES = 600  # more boxes than this are no page of text; they are sorted by row
+MAX_STRETCHES = 20
 MIN_COLUMN_GAP = 6.0  # points
 
 
@@ -15,19 +16,36 @@ def reading_order(boxes: Sequence[Box]) -> list[int]:
     """Indices of the boxes in reading order.
 
     A file mostly stores its text in reading order, whatever the layout; this is kept unless it
-    goes back up within a column, or from a column to the one at its left. Then the page is cut
-    recursively along white space, into bands and the columns inside them.
+    goes back up within a column, or from a column to the one at its left. If the stretches
+    between such jumps stand apart on the page (a title or footer that was stored last or first),
+    only they are put in order; else all boxes are, by cutting the page recursively along white
+    space, into bands and the columns inside them.
     """
     order = list(range(len(boxes)))
-    if len(boxes) < 2 or not _goes_back_up(boxes):
+    jumps = [i + 1 for i in order[:-1] if _is_backwards(boxes[i], boxes[i + 1])]
+    if not jumps:
         return order
+    stretches = [order[i:j] for i, j in pairwise([0, *jumps, len(boxes)])]
+    hulls = [_hull([boxes[i] for i in stretch]) for stretch in stretches]
+    if len(hulls) <= MAX_STRETCHES and _are_apart(hulls):
+        placed = _cut(hulls, list(range(len(hulls))), 0)
+        return [i for place in placed for i in stretches[place]]
     if len(boxes) > MAX_CUT_BOXES:
         return sorted(order, key=lambda i: (round(boxes[i][1]), boxes[i][0]))
     return _cut(boxes, order, 0)
 
 
-def _goes_back_up(boxes: Sequence[Box]) -> bool:
-    return any(_is_backwards(before, after) for before, after in pairwise(boxes))
+def _hull(boxes: Sequence[Box]) -> Box:
+    x0s, y0s, x1s, y1s = zip(*boxes)
+    return min(x0s), min(y0s), max(x1s), max(y1s)
+
+
+def _are_apart(boxes: Sequence[Box]) -> bool:
+    return not any(_touch(a, b) for a, b in combinations(boxes, 2))
+
+
+def _touch(a: Box, b: Box) -> bool:
+    return _overlap(a, b) > 0 and min(a[3], b[3]) > max(a[1], b[1])
 
 
 def _is_backwards(before: Box, after: Box) -> bool:

@@ -30,6 +30,7 @@ NOTE_UNREADABLE_PAGE = "unreadable page"
 
 RUNNING_TYPES = ("header", "footer", "page_number")
 _STYLE_STEP = 1.08  # sizes that differ by less belong to one style
+_LABEL_CHARS = 30
 _BOLD = 0.97  # share of a line from which it is bold; less is a run-in heading or emphasis
 
 
@@ -97,7 +98,7 @@ def _lay_out(pages: list[PageLines], typography: Typography) -> list[Layout]:
     after_contents = False
     for page in pages:
         frame = frames[page.page]
-        units = _body_units(page, frame)
+        units = _body_units(page, frame, typography.body_size)
         rows = [row for unit in units for row in unit.rows]
         after_contents = headings.is_contents(rows, after_contents)
         headings.mark_headings(units, page.page, headings.for_page(typography, page))
@@ -107,10 +108,10 @@ def _lay_out(pages: list[PageLines], typography: Typography) -> list[Layout]:
     return layouts
 
 
-def _body_units(page: PageLines, frame: dict[int, str]) -> list[Unit]:
+def _body_units(page: PageLines, frame: dict[int, str], body_size: float) -> list[Unit]:
     """What is not header, footer or page number, in reading order."""
     body = [line for index, line in enumerate(page.lines) if index not in frame]
-    return _ordered(list(_units(body)), page)
+    return _ordered(list(_units(body)), page, body_size)
 
 
 def _framed(units: list[Unit], page: PageLines, frame: dict[int, str]) -> list[Unit]:
@@ -120,10 +121,27 @@ def _framed(units: list[Unit], page: PageLines, frame: dict[int, str]) -> list[U
     return headers + units + [unit for unit in around if unit.box[1] >= page.height / 2]
 
 
-def _ordered(units: list[Unit], page: PageLines) -> list[Unit]:
+def _ordered(units: list[Unit], page: PageLines, body_size: float) -> list[Unit]:
+    """Units in reading order; labels of figures stay behind what comes before them in the file.
+
+    Labels stand anywhere, and would look like disorder and hide the gap between columns.
+    """
     if page.sideways:  # boxes say little about the order; the file's order stays
         return units
-    return [units[i] for i in reading_order([unit.box for unit in units])]
+    groups: list[list[Unit]] = []
+    for unit in units:
+        if groups and _is_label(unit, body_size):
+            groups[-1].append(unit)
+        else:
+            groups.append([unit])
+    order = reading_order([group[0].box for group in groups])
+    return [unit for place in order for unit in groups[place]]
+
+
+def _is_label(unit: Unit, body_size: float) -> bool:
+    if len(unit.text) > _LABEL_CHARS:
+        return False
+    return unit.size < 0.93 * body_size or sum(c.isalpha() for c in unit.text) < 3
 
 
 def _frame_unit(line: Line, kind: str) -> Unit:

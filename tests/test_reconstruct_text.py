@@ -256,6 +256,16 @@ def test_lines_in_italics_and_capitals_are_headings_where_they_stand_alone(tmp_p
     assert of_type(record, "title") == ["INDICATORS OF THE LABOUR FORCE", "Historical Distribution"]
 
 
+def test_a_title_of_several_lines_is_one_title(tmp_path):
+    lines = [
+        (72, 80, "Enhancing the Evaluation of Facts", 20, "hebo"),
+        (72, 104, "with negative samples", 20, "hebo"),
+        *body(72, 150, 20),
+    ]
+    record = extract(write(tmp_path / "a.pdf", [lines]))[0]
+    assert of_type(record, "title") == ["Enhancing the Evaluation of Facts with negative samples"]
+
+
 def test_a_text_layer_with_a_few_symbols_is_no_garbage():
     from nclue_reconstruct.textlayer import _is_garbled
 
@@ -335,6 +345,28 @@ def test_a_damaged_outline_takes_nothing_from_the_pages(tmp_path):
         ],
     )
     assert extract(pdf)[0].text == "still readable"
+
+
+def test_a_footer_stored_first_moves_to_its_place_and_nothing_else_does():
+    footer, title = (70, 800, 500, 810), (70, 60, 500, 80)
+    left, right = (70, 100, 280, 700), (310, 100, 500, 700)
+    note = (70, 710, 280, 790)  # stored after the right column, as in the file
+    boxes = [footer, title, left, right, note]
+    assert reading_order(boxes) == [1, 2, 3, 4, 0]
+
+
+def test_labels_of_a_figure_do_not_disturb_the_columns(tmp_path):
+    """Labels stored bottom up, across the gap between the columns."""
+    left = [(60, 300 + 14 * i, f"left {i} of the text in columns", 10) for i in range(20)]
+    right = [(320, 300 + 14 * i, f"right {i} of the text in columns", 10) for i in range(20)]
+    labels = [(200 + 20 * i, 280 - 18 * i, f"label {i}", 7) for i in range(9)]
+    pdf = write(tmp_path / "a.pdf", [[*left, *labels, *right]])
+    text = extract(pdf)[0].text
+    places = [text.index(words) for words in ("left 0", "left 19", "right 0", "right 19")]
+    assert places == sorted(places)
+    assert [text.index(f"label {i}") for i in range(9)] == sorted(
+        text.index(f"label {i}") for i in range(9)
+    )
 
 
 def test_order_of_many_boxes_is_found_quickly():
