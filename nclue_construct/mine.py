@@ -106,11 +106,18 @@ def _capitalised_run(tokens: list[_Token], first: int, breaks: set[int]) -> list
                 break
             run += [*pending, token]
             pending = []
-        elif run and token.text in CONNECTORS and len(pending) < 2:
+        elif run and _connects(token, pending):
             pending.append(token)
         else:
             break
     return run
+
+
+def _connects(token: _Token, pending: list[_Token]) -> bool:
+    """Whether a small word can stand within a name; "the" only after another ("of the")."""
+    if token.text == "the":
+        return len(pending) == 1
+    return token.text in CONNECTORS and not pending
 
 
 def _entity_of(page: ZonedPage, run: list[_Token]) -> Iterator[Fact]:
@@ -131,7 +138,7 @@ def _without_possessive(surface: str) -> str:
 
 
 def _has_type(run: list[_Token]) -> bool:
-    return any(token.text.lower() in ENTITY_TYPES for token in run)
+    return any(_without_possessive(token.text.lower()) in ENTITY_TYPES for token in run)
 
 
 def _acronyms(page: ZonedPage, tokens: list[_Token]) -> Iterator[Fact]:

@@ -103,7 +103,11 @@ class PhraseIndex:
             own = _marked_places(phrase, words)
             self._barriers[key] = self._barriers.get(key, frozenset()) | own
             lengths[key[:_HEAD]].add(len(key))
-        self._lengths = {head: sorted(found, reverse=True) for head, found in lengths.items()}
+        self._lengths = {
+            head: sorted(found, reverse=True)
+            for head, found in lengths.items()
+            if len(head) == _HEAD
+        }
         self._short = sorted({len(head) for head in lengths if len(head) < _HEAD})
 
     def find(self, words: list[Word]) -> Iterator[Hit]:
