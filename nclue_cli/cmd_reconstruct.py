@@ -1,0 +1,221 @@
+"""``nclue reconstruct``: PDFs, pages and page texts on the user's own disk."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from nclue_cli.output import print_json, progress, say
+from nclue_core.errors import ExitCode, UsageError
+
+if TYPE_CHECKING:
+    from nclue_reconstruct.engines import Engine
+    from nclue_reconstruct.workspace import Workspace
+
+    from nclue_core.schema import CorpusDocument
+    from nclue_dataset.release import Collection
+
+STEPS = ("run", "fetch", "verify", "render", "ocr", "pages", "status")
+OCR_ENGINES = ("auto", "mineru", "tesseract", "text")
+
+
+@click.command(name="reconstruct")
+@click.argument("words", nargs=-1, metavar="[STEP] [COLLECTION]")
+@click.option("--out", type=click.Path(path_type=Path, file_okay=False), required=True,
+              help="Folder of the reconstruction; an earlier one is continued.")  # fmt: skip
+@click.option("--release", type=click.Path(path_type=Path, exists=True, file_okay=False),
+              help="Take the collection from this release directory.")  # fmt: skip
+@click.option("--docs", metavar="ID,…", help="Only these documents.")
+@click.option("--limit", type=click.IntRange(1), help="Only the first so many documents.")
+@click.option("--ocr", "ocr_engine", type=click.Choice(OCR_ENGINES), default="auto",
+              show_default=True, help="auto: MinerU where ready, else Tesseract.")  # fmt: skip
+@click.option("--ocr-missing", type=click.Choice(["tesseract", "mineru"]),
+              help="With --ocr text: engine for pages without a text layer.")  # fmt: skip
+@click.option("--lang", default="eng", show_default=True, help="Languages, as Tesseract's.")
+@click.option("--dpi", type=click.IntRange(30, 1200), default=200, show_default=True,
+              help="Resolution of rendering.")  # fmt: skip
+@click.option("--images", is_flag=True, help="run: also keep rendered pages as PNG.")
+@click.option("--write-md", is_flag=True, help="pages: also one Markdown file per document.")
+@click.option("--mirror", metavar="DIR|URL",
+              help="Take <doc_id>.pdf from here; hashes are checked all the same.")  # fmt: skip
+@click.option("--contact", metavar="ADDRESS", help="Who you are, for the servers' owners.")
+@click.option("--jobs", type=click.IntRange(1), help="Processes at once.  [default: cores]")
+@click.option("--engine", type=click.Choice(["local", "ray"]), default="local",
+              show_default=True, help="Where rendering and OCR run.")  # fmt: skip
+@click.option("--ray-address", metavar="ADDRESS", help="Of a running Ray cluster.")
+@click.option("--rehash", is_flag=True, help="Hash PDFs that are there again.")
+@click.option("--allow-private", is_flag=True, help="Also fetch from private addresses.")
+@click.option("--dry-run", is_flag=True, help="Say what would be done.")
+@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
+def command(words: tuple[str, ...], out: Path, as_json: bool, **options: Any) -> int:
+    """Fetch the source PDFs of a collection, verify them, and read their pages.
+
+    STEP is run (the default: fetch, ocr, pages), or one of fetch, verify, render, ocr, pages,
+    status alone. COLLECTION is mini, crosspage or sourceshift, or a name in --release.
+
+    Everything can be interrupted and continued: what is there and right is not made again. A
+    document that fails does not stop the others; status says why. Exit code 1 if any failed.
+    Page texts stay on this machine: no command exports them.
+    """
+    from nclue_reconstruct.workspace import Workspace, chosen, summary
+
+    step, name = _step_and_name(words)
+    collection = _collection(name, options["release"])
+    ids = [doc_id for doc_id in (options["docs"] or "").split(",") if doc_id]
+    documents = chosen(collection.corpus, ids, options["limit"])
+    if options["dry_run"]:
+        _say_plan(documents, out, step)
+        return int(ExitCode.OK)
+    workspace = Workspace(out)
+    if step != "status":
+        with workspace.locked():
+            _run_step(step, collection, documents, workspace, options)
+    result = summary(workspace, documents)
+    if as_json:
+        print_json(result)
+    else:
+        _print_summary(result)
+    failed = any(counts["failed"] for counts in result["steps"].values())
+    return int(ExitCode.FAILED if failed else ExitCode.OK)
+
+
+def _step_and_name(words: tuple[str, ...]) -> tuple[str, str | None]:
+    step = words[0] if words and words[0] in STEPS else None
+    names = words[1:] if step else words
+    if len(names) > 1:
+        raise UsageError(f"expected [STEP] COLLECTION, found {' '.join(words)}")
+    return step or "run", names[0] if names else None
+
+
+def _collection(name: str | None, release: Path | None) -> Collection:
+    from nclue_dataset.collections import load_collection
+
+    return load_collection(name, release)
+
+
+def _run_step(
+    step: str,
+    collection: Collection,
+    documents: list[CorpusDocument],
+    workspace: Workspace,
+    options: dict[str, Any],
+) -> None:
+    from nclue_reconstruct import pipeline
+
+    jobs = options["jobs"] or os.cpu_count() or 1
+    parallel = pipeline.Parallel(jobs, options["engine"], address=options["ray_address"])
+    # Missing programs are found before anything is fetched.
+    engine = _engine(options) if step in ("run", "ocr", "pages") else None
+    if step in ("run", "fetch"):
+        with _told("fetch", documents) as tell:
+            pipeline.fetch_documents(
+                documents, workspace, _fetcher(options), mirror=options["mirror"], tell=tell
+            )
+    if step == "verify":
+        with _told("verify", documents) as tell:
+            pipeline.verify_documents(documents, workspace, tell=tell)
+    if step == "render" or (step == "run" and options["images"]):
+        with _told("render", documents) as tell:
+            pipeline.render_documents(
+                documents, workspace, dpi=options["dpi"], parallel=parallel, tell=tell
+            )
+    if step in ("run", "ocr") and engine is not None:
+        with _told("ocr", documents) as tell:
+            pipeline.ocr_documents(documents, workspace, engine, parallel=parallel, tell=tell)
+    if step in ("run", "pages") and engine is not None:
+        _write_pages(collection, workspace, engine.name, options["write_md"])
+
+
+def _fetcher(options: dict[str, Any]) -> Any:
+    from nclue_reconstruct.fetch import Fetcher, FetchSettings
+
+    return Fetcher(
+        FetchSettings(
+            contact=options["contact"],
+            rehash=options["rehash"],
+            allow_private=options["allow_private"],
+        )
+    )
+
+
+def _engine(options: dict[str, Any]) -> Engine:
+    from nclue_reconstruct.engines import choose_engine, get_engine
+
+    name = options["ocr_engine"]
+    if name == "auto":
+        engine, why = choose_engine(lang=options["lang"], dpi=options["dpi"])
+        say(why)
+    else:
+        engine = get_engine(
+            name, lang=options["lang"], dpi=options["dpi"], ocr_missing=options["ocr_missing"]
+        )
+    engine.check_ready()
+    return engine
+
+
+@contextlib.contextmanager
+def _told(step: str, documents: list[CorpusDocument]) -> Iterator[Callable[[str, str, str], None]]:
+    """A bar on a terminal, and a line for each document that is not ok."""
+    with progress() as bar:
+        task = bar.add_task(step, total=len(documents))
+
+        def tell(doc_id: str, state: str, reason: str) -> None:
+            bar.advance(task)
+            if state != "ok":
+                bar.console.print(f"{step}: {doc_id}: {state}: {reason}", markup=False)
+
+        yield tell
+
+
+def _write_pages(collection: Collection, workspace: Workspace, engine: str, write_md: bool) -> None:
+    from nclue_reconstruct import pages_out
+
+    from nclue_core.files import sha256_file
+    from nclue_dataset.cache import prepare_tables
+
+    folder = workspace.ocr(engine)
+    if not folder.is_dir():
+        say("no page texts yet, so no pages.parquet")
+        return
+    path = workspace.root / pages_out.PAGES_FILE
+    count = pages_out.write_pages_parquet(folder, path)
+    if write_md:
+        for document in sorted(item.name for item in folder.iterdir() if item.is_dir()):
+            target = workspace.root / "markdown" / f"{document}.md"
+            pages_out.write_markdown(folder, document, target)
+    config = f"{collection.name}-pages"
+    prepare_tables(
+        config,
+        "pages",
+        lambda: pages_out.read_page_tables(path),
+        pages_out.page_features(),
+        sha256_file(path),
+    )
+    say(f'{path}: {count:,} pages; load_dataset("nclue", "{config}") loads them on this machine')
+
+
+def _say_plan(documents: list[CorpusDocument], out: Path, step: str) -> None:
+    known = [document.n_bytes for document in documents if document.n_bytes is not None]
+    pages = sum(document.n_pages or 0 for document in documents)
+    click.echo(
+        f"{step}: {len(documents)} documents into {out}; {sum(known) / 2**20:,.0f} MB known of "
+        f"{len(known)}, {pages:,} pages known"
+    )
+
+
+def _print_summary(result: dict[str, Any]) -> None:
+    click.echo(f"{result['out']}: {result['documents']} documents")
+    for step, counts in result["steps"].items():
+        click.echo(
+            f"  {step:<14} done {counts['done']:>6}  failed {counts['failed']:>6}  "
+            f"to do {counts['to_do']:>6}"
+        )
+        for doc_id, failure in list(counts["failures"].items())[:20]:
+            click.echo(f"    {doc_id}: {failure['state']}: {failure['reason']}")
+        if counts["failed"] > 20:
+            click.echo(f"    and {counts['failed'] - 20} more (--json lists all)")

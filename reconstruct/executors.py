@@ -1,0 +1,157 @@
+"""Run a function on many documents: one by one, in worker processes, or on Ray.
+
+Each call runs in a process of its own group with limits of time and memory, so that a document
+that hangs, crashes or eats the memory loses itself alone. The serial executor is the reference.
+"""
+
+from __future__ import annotations
+
+import queue
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from nclue_reconstruct.limits import DEFAULT_MEMORY_MB, Worker, run_limited
+from nclue_reconstruct.outcome import DocumentError, DocumentOutcome
+
+from nclue_core.errors import UsageError, require
+
+EXECUTORS = ("local", "ray")
+
+
+@dataclass(frozen=True)
+class Call:
+    """One document's call; everything in it can be pickled."""
+
+    doc_id: str
+    function: Callable[..., DocumentOutcome]
+    arguments: tuple[Any, ...]
+    timeout_s: float
+
+
+def run_calls(
+    calls: Sequence[Call],
+    *,
+    engine: str = "local",
+    jobs: int = 1,
+    memory_mb: int = DEFAULT_MEMORY_MB,
+    address: str | None = None,
+) -> Iterator[tuple[str, DocumentOutcome]]:
+    """Yield (doc_id, outcome) as the calls end, in any order.
+
+    Args:
+        calls: What to run.
+        engine: "local" or "ray".
+        jobs: Worker processes on this machine (with Ray: tasks at once at most).
+        memory_mb: Limit of each worker.
+        address: Of a Ray cluster; None starts Ray on this machine.
+
+    Raises:
+        MissingDependencyError: Ray is not installed.
+    """
+    if engine not in EXECUTORS:
+        raise UsageError(f"engine {engine!r}; there are {', '.join(EXECUTORS)}")
+    if engine == "ray":
+        return _on_ray(calls, jobs, memory_mb, address)
+    if jobs <= 1:
+        return _serial(calls, memory_mb)
+    return _in_workers(calls, jobs, memory_mb)
+
+
+def _outcome(call: Call, run: Callable[..., DocumentOutcome]) -> DocumentOutcome:
+    try:
+        return run(call.function, *call.arguments, timeout_s=call.timeout_s)
+    except DocumentError as err:
+        return DocumentOutcome(err.state, err.reason, 0, None, 0.0)
+
+
+def _serial(calls: Sequence[Call], memory_mb: int) -> Iterator[tuple[str, DocumentOutcome]]:
+    with Worker(memory_mb) as worker:
+        for call in calls:
+            yield call.doc_id, _outcome(call, worker.run)
+
+
+def _in_workers(
+    calls: Sequence[Call], jobs: int, memory_mb: int
+) -> Iterator[tuple[str, DocumentOutcome]]:
+    waiting: queue.SimpleQueue[Call] = queue.SimpleQueue()
+    for call in calls:
+        waiting.put(call)
+    ended: queue.SimpleQueue[tuple[str, DocumentOutcome] | BaseException | None] = (
+        queue.SimpleQueue()
+    )
+    stop = threading.Event()
+    threads = [
+        threading.Thread(target=_work, args=(waiting, ended, stop, memory_mb), daemon=True)
+        for _ in range(min(jobs, len(calls)))
+    ]
+    for thread in threads:
+        thread.start()
+    running = len(threads)
+    try:
+        while running:
+            item = ended.get()
+            if item is None:
+                running -= 1
+            elif isinstance(item, BaseException):
+                raise item
+            else:
+                yield item
+    finally:  # also where the caller stops early, or is interrupted
+        stop.set()
+        for thread in threads:
+            thread.join()
+
+
+def _work(
+    waiting: queue.SimpleQueue[Call],
+    ended: queue.SimpleQueue[Any],
+    stop: threading.Event,
+    memory_mb: int,
+) -> None:
+    try:
+        with Worker(memory_mb) as worker:
+            while not stop.is_set():
+                try:
+                    call = waiting.get_nowait()
+                except queue.Empty:
+                    break
+                ended.put((call.doc_id, _outcome(call, worker.run)))
+    except BaseException as err:  # handed to the thread that reads
+        ended.put(err)
+    finally:
+        ended.put(None)
+
+
+def _ray_call(call: Call, memory_mb: int) -> DocumentOutcome:
+    def run(function: Any, *arguments: Any, timeout_s: float) -> DocumentOutcome:
+        done: DocumentOutcome = run_limited(
+            function, *arguments, timeout_s=timeout_s, memory_mb=memory_mb
+        )
+        return done
+
+    return _outcome(call, run)
+
+
+def _on_ray(
+    calls: Sequence[Call], jobs: int, memory_mb: int, address: str | None
+) -> Iterator[tuple[str, DocumentOutcome]]:
+    ray = require("ray", extra="ray", purpose="--engine ray")
+    started = not ray.is_initialized()
+    if started:
+        ray.init(address=address, log_to_driver=False, include_dashboard=False)
+    task = ray.remote(num_cpus=1, max_retries=2)(_ray_call)
+    try:
+        left = list(reversed(calls))
+        running: dict[Any, str] = {}
+        while left or running:
+            while left and len(running) < max(1, jobs):
+                call = left.pop()
+                running[task.remote(call, memory_mb)] = call.doc_id
+            done, _ = ray.wait(list(running), num_returns=1)
+            for reference in done:
+                yield running.pop(reference), ray.get(reference)
+    finally:
+        if started:
+            ray.shutdown()
