@@ -24,10 +24,9 @@ def command(folder: Path, configs: tuple[str, ...], release: Path | None, as_jso
     load_dataset("FOLDER", "mini") then gives the same rows as after `nclue prepare`. Only
     annotations are written, never page texts, images or PDFs.
     """
-    from nclue_dataset.release import read_release
-
     from nclue_dataset.collections import load_collection
     from nclue_dataset.export import export
+    from nclue_dataset.release import read_release
 
     if release is not None:
         names = configs or tuple(read_release(release).collections)

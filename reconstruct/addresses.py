@@ -38,9 +38,9 @@ def address_problem(url: str, *, allow_private: bool = False) -> str | None:
         return "the address has no host"
     if allow_private:
         return None
-    if requests.utils.get_environ_proxies(url):
-        return _special(host)
-    return _resolved_problem(host, port)
+    return _special(host) or (
+        None if requests.utils.get_environ_proxies(url) else _resolved_problem(host, port)
+    )
 
 
 def _resolved_problem(host: str, port: int) -> str | None:

@@ -222,9 +222,8 @@ class Fetcher:
                 return self._checked(response, part)
             response.close()
             here = urljoin(here, response.headers["location"])
-        raise _FailedError(
-            NETWORK, f"{url}: more than {self.settings.max_redirects} redirects (a loop?)"
-        )
+        limit = self.settings.max_redirects
+        raise _FailedError(REDIRECT_LOOP, f"{url}: more than {limit} redirects")
 
     def _checked(self, response: requests.Response, part: _Part) -> requests.Response:
         status = response.status_code

@@ -63,11 +63,17 @@ class Workspace:
         self.root.mkdir(parents=True, exist_ok=True)
         try:
             with FileLock(self.root / ".lock", timeout=0):
+                self._sweep()
                 yield
         except Timeout:
             raise UsageError(
                 f"another run works in {self.root}; wait for it, or choose another --out"
             ) from None
+
+    def _sweep(self) -> None:
+        """Remove what a killed run was about to write; nothing else writes here now."""
+        for path in self.root.rglob(".*.tmp"):
+            path.unlink(missing_ok=True)
 
     def record(self, doc_id: str, step: str, outcome: dict[str, Any]) -> None:
         """Note what became of a document in a step (saved every few seconds, and by `save`)."""
