@@ -57,9 +57,9 @@ def cluster_facts(facts: Iterable[Fact]) -> list[Condition]:
     ordinary = _ordinary_words(facts)
     for fact in facts:
         if fact.expands is not None:
-            acronyms[cluster_key(fact.expands)][fact.surface] += 1
+            acronyms[_group_of(fact.expands)][fact.surface] += 1
             fact = fact._replace(route="entity", surface=fact.expands, expands=None)
-        groups[cluster_key(fact.surface)].append(fact)
+        groups[_group_of(fact.surface)].append(fact)
     known = {cluster_key(name): name for name in KNOWN_ALIASES}
     conditions = [
         _condition(members, acronyms.get(key, Counter()), known.get(key), ordinary)
@@ -67,6 +67,16 @@ def cluster_facts(facts: Iterable[Fact]) -> list[Condition]:
         if key
     ]
     return sorted(conditions, key=lambda condition: (condition.name.lower(), condition.name))
+
+
+_ALIAS_GROUPS = {
+    squeeze(alias): name for name, aliases in KNOWN_ALIASES.items() for alias in aliases
+}
+
+
+def _group_of(surface: str) -> str:
+    """The cluster key of a wording, or that of the name it is known to be another word for."""
+    return cluster_key(_ALIAS_GROUPS.get(squeeze(surface), surface))
 
 
 def _ordinary_words(facts: Iterable[Fact]) -> set[str]:

@@ -5,8 +5,8 @@ without word boundaries, page borders and zones. What the search calls present m
 on its page; what it calls absent must be absent here too. A document where the bare letters do
 appear (across a page break, inside a longer word, over a full stop), or where all words of a
 wording stand close together in another order or with words between ("composition of the
-household"; for a long heading also its last two words, "comment period"), is doubtful, and the
-items that need it are dropped.
+household"; for a long heading also its last two words, "comment period") or with other endings
+("energy efficient"), is doubtful, and the items that need it are dropped.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from nclue_construct.surface import fold, split_words, squeeze
 from nclue_construct.vocabulary import FUNCTION_WORDS
 from nclue_construct.zones import ZonedPage
 
+STEM_CHARS = 6
 MAX_BETWEEN = 2  # words between those of a wording that make an absence doubtful
 
 
@@ -47,6 +48,7 @@ class BareDocument:
     pages: Mapping[int, str]  # page -> all its text, zones that don't count included
     whole: str  # the contents of the pages, one after the other
     places: Mapping[str, Sequence[int]]  # word in the singular -> where it stands, ascending
+    stems: Mapping[str, Sequence[int]]  # beginning of a word -> where such words stand
 
 
 def bare_document(pages: Sequence[ZonedPage]) -> BareDocument:
@@ -55,7 +57,8 @@ def bare_document(pages: Sequence[ZonedPage]) -> BareDocument:
     asides = [_bare(page.aside) for page in pages]
     by_page = {page.page: body for page, body in zip(pages, bodies)}
     whole = "".join(bodies) + "\n" + "\n".join(asides)
-    return BareDocument(pages[0].doc_id, by_page, whole, _places(pages))
+    places = _places(pages)
+    return BareDocument(pages[0].doc_id, by_page, whole, places, _stems(places))
 
 
 def _places(pages: Sequence[ZonedPage]) -> dict[str, list[int]]:
@@ -66,6 +69,18 @@ def _places(pages: Sequence[ZonedPage]) -> dict[str, list[int]]:
             position += 1 + 2 * word.barrier  # a full stop keeps words apart
             places[singular(word.norm)].append(position)
     return dict(places)
+
+
+def _stems(places: Mapping[str, Sequence[int]]) -> dict[str, list[int]]:
+    stems: defaultdict[str, list[int]] = defaultdict(list)
+    for word, positions in places.items():
+        stems[_stem(word)] += positions
+    return {stem: sorted(positions) for stem, positions in stems.items()}
+
+
+def _stem(word: str) -> str:
+    """A word without most endings: "efficient" and "efficiency" begin alike."""
+    return word[:STEM_CHARS]
 
 
 def _bare(text: str) -> str:
@@ -98,22 +113,21 @@ def _may_mean(condition: Condition, document: BareDocument) -> bool:
     words = [singular(word.norm) for word in split_words(condition.name)]
     content = list(dict.fromkeys(word for word in words if word not in FUNCTION_WORDS))
     if len(content) < 2:
-        return False
-    if _stand_close(content, len(words) + MAX_BETWEEN - 1, document):
+        return any(_stem(word) in document.stems for word in content if len(word) > STEM_CHARS)
+    if _stand_close(content, len(words) + MAX_BETWEEN - 1, document.places):
+        return True
+    if _stand_close([_stem(word) for word in content], len(words) - 1, document.stems):
         return True
     is_long_heading = condition.kind == "heading" and len(content) > 2
-    return is_long_heading and _stand_close(content[-2:], 1, document)
+    return is_long_heading and _stand_close(content[-2:], 1, document.places)
 
 
-def _stand_close(content: Sequence[str], reach: int, document: BareDocument) -> bool:
+def _stand_close(content: Sequence[str], reach: int, places: Mapping[str, Sequence[int]]) -> bool:
     """Whether all the words stand somewhere with at most ``reach`` from the first to the last."""
-    if any(word not in document.places for word in content):
+    if any(word not in places for word in content):
         return False
-    rare, *others = sorted(content, key=lambda word: (len(document.places[word]), word))
-    return any(
-        _within(place, [document.places[word] for word in others], reach)
-        for place in document.places[rare]
-    )
+    rare, *others = sorted(set(content), key=lambda word: (len(places[word]), word))
+    return any(_within(place, [places[word] for word in others], reach) for place in places[rare])
 
 
 def _within(place: int, others: Sequence[Sequence[int]], reach: int) -> bool:

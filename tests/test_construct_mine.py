@@ -110,6 +110,13 @@ def test_an_acronym_joins_the_condition_of_its_long_form():
     assert (condition.name, condition.acronyms) == ("World Food Programme", ("WFP",))
 
 
+def test_another_name_of_the_same_thing_is_no_condition_of_its_own():
+    (page,) = zoned([("text", "the Clean Water Act, or Federal Water Pollution Control Act,")])
+    (condition,) = cluster_facts(mine_page(page))
+    assert condition.name == "Clean Water Act"
+    assert "Federal Water Pollution Control Act" in condition.surfaces
+
+
 def test_names_in_capitals_are_shown_as_titles():
     (page,) = zoned([("title", "GRIEVANCE MECHANISM"), ("title", "Mechanism of a joint Grievance")])
     assert "Grievance Mechanism" in {condition.name for condition in cluster_facts(mine_page(page))}

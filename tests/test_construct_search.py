@@ -92,6 +92,8 @@ def test_a_search_survives_writing_and_reading():
         ("Household Composition", "the composition of the household"),
         ("Public Comment Periods", "Comments of the public. The comment period ended."),
         ("Risk Management", "The risk. Management met."),
+        ("Energy Efficiency", "more energy efficient houses"),
+        ("Diabetes", "care of diabetic patients"),
         ("Risk Management", "counterrisk managements"),
         ("United Nations Statistics Division", "questions (Statistics Division)"),
     ],
