@@ -15,6 +15,7 @@ from tiny_release import CONDITIONS, edit_rows, tiny_collection, write_tiny
 
 from nclue_cli.main import cli
 from nclue_dataset.cache import prepare_configs
+from nclue_dataset.collection_writer import write_checksums
 from nclue_dataset.export import export
 from nclue_dataset.release import read_release
 
@@ -259,3 +260,34 @@ print(json.dumps(prepared.rows))
     ]
     nclue("export", str(tmp_path / "hub"), "--release", str(release))
     assert not [path for path in (tmp_path / "hub").rglob("*") if "pages" in path.name]
+
+
+def test_a_column_that_only_one_shard_has_is_null_elsewhere(
+    own_caches: Path, empty: Path, tmp_path: Path
+) -> None:
+    release = write_tiny(tmp_path / "release")
+    rows = [json.loads(line) for line in (release / "corpus.jsonl").read_text().splitlines()]
+    (release / "corpus.jsonl").unlink()
+    for number, row in enumerate(rows):
+        if number != 2:
+            del row["license"]
+        (release / f"corpus-0000{number}.jsonl").write_text(json.dumps(row) + "\n")
+    write_checksums(release)
+    nclue("prepare", "--release", str(release))
+    documents = load("nclue", "tiny-corpus", cwd=empty)["rows"]["corpus"]
+    assert [row["license"] for row in documents] == [None, None, "CC0-1.0", None]
+
+
+def test_importing_and_preparing_the_embedded_data_opens_no_connection(
+    own_caches: Path, empty: Path
+) -> None:
+    code = """
+import json, socket
+def refuse(*arguments, **options):
+    raise AssertionError(f"a connection to {arguments}")
+socket.socket.connect = socket.create_connection = socket.getaddrinfo = refuse
+from nclue_dataset.prepare import prepare
+import nclue_metric.n_clue, nclue_stats.compare
+print(json.dumps([item.collection for item in prepare()]))
+"""
+    assert run_python(code, cwd=empty) == ["mini"]
