@@ -12,7 +12,7 @@ import pytest
 import pytrec_eval
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from nclue_metric.runs import RunFormatError, parse_run, read_qrels, read_run
+from nclue_metric.runs import RunFormatError, parse_run, read_qrels, read_run, run_from_rows
 from nclue_metric.trec import read_columns
 
 PLAIN = b"q1 Q0 a 1 2.0 t\nq1 Q0 b 2 1.0 t\n"
@@ -204,3 +204,14 @@ def test_scores_are_read_as_float_reads_them(texts: list[str]) -> None:
     found = read_columns(data)
     if found is not None and found[1]:
         assert found[1]["q"] == list(map(float, texts))
+
+
+def test_rows_of_a_dataset_are_a_run() -> None:
+    import datasets
+
+    rows = datasets.Dataset.from_list(
+        [{"system": "s", "query_id": "q1", "doc_ids": ["a", "b"], "scores": None}]
+    )
+    assert run_from_rows(rows).rankings == {"q1": ["a", "b"]}
+    with pytest.raises(RunFormatError, match="run:2: query_id is 7"):
+        run_from_rows([{"query_id": "q", "doc_ids": []}, {"query_id": 7, "doc_ids": []}])

@@ -23,7 +23,7 @@ import io
 import json
 import math
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from pathlib import Path
@@ -121,6 +121,15 @@ def run_from_mapping(
 ) -> Run:
     """A run from ``{query_id: [doc_id, …]}`` or ``{query_id: {doc_id: score}}``."""
     listings = _from_mapping(value, name)
+    return _ordered(Run(name, {}, ties), listings, name, repeats)
+
+
+def run_from_rows(
+    rows: Iterable[Mapping[str, Any]], *, name: str = "run", ties: str = "input",
+    repeats: str = "error",
+) -> Run:  # fmt: skip
+    """A run from rows as in JSONL, for example a `datasets.Dataset` (errors name row numbers)."""
+    listings = _from_rows(iter(enumerate(rows, 1)), name)
     return _ordered(Run(name, {}, ties), listings, name, repeats)
 
 
