@@ -165,3 +165,19 @@ def test_page_support_is_computed_where_pages_are_given(metric: Any) -> None:
 def test_page_support_without_evidence_is_refused(metric: Any) -> None:
     with pytest.raises(ValueError, match="go together"):
         metric.compute(predictions=[["g"]], references=[REFERENCE], surfaced_pages=[{}])
+
+
+def test_intervals_come_on_request_with_their_seed_in_the_signature(metric: Any) -> None:
+    inputs = {
+        "predictions": [["g"], ["s", "g"], ["x"]] * 10,
+        "references": [
+            {**REFERENCE, "doc_ids": [f"g{i}" if i % 3 else "g", "s"]} for i in range(30)
+        ],
+    }
+    plain = metric.compute(**inputs)
+    result = metric.compute(**inputs, n_resamples=500, seed=3)
+    low, high = result["n_clue_score@10_ci95"]
+    assert low <= result["n_clue_score@10"] <= high
+    assert result["signature"].endswith("|resamples:500|seed:3")
+    assert metric.compute(**inputs, n_resamples=500, seed=3) == result
+    assert not [name for name in plain if "ci95" in name]

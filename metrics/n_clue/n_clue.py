@@ -12,7 +12,7 @@ import numpy as np
 
 from .inputs import check_batch
 from .runs import parse_run, read_run
-from .scoring import Judgments, ScoringError, score_rankings, summarize
+from .scoring import Judgments, QueryScores, ScoringError, score_rankings, summarize
 from .support import summarize_support, support_scores
 from .trec import read_columns
 
@@ -46,6 +46,10 @@ Args:
     gain: "linear" (default, as trec_eval) or "exponential", for graded NDCG.
     per_query: also return every score per query (default False).
     query_ids: names of the queries, for messages and the result (default their positions).
+    n_resamples: replicates of the exact-family bootstrap; with 1000 each of Score, Hit and
+        Gold-NDCG also has its 95% interval as NAME@k_ci95 (default 0: none). Needs the package
+        nclue, not only this module.
+    seed: of the bootstrap (default 0).
     surfaced_pages: for Gold+Support, per query {doc_id: [(page, score), ...]} as the system found.
     evidence: with surfaced_pages, per query {doc_id: [pages of each condition, ...]} of the golds.
     m: with surfaced_pages, how many pages count per document, or a list of numbers (default 3).
@@ -106,6 +110,8 @@ class NClue(evaluate.Metric):
         gain: str = "linear",
         per_query: bool = False,
         query_ids: Any = None,
+        n_resamples: int = 0,
+        seed: int = 0,
         surfaced_pages: Any = None,
         evidence: Any = None,
         m: Any = 3,
@@ -116,6 +122,8 @@ class NClue(evaluate.Metric):
         result: dict[str, Any] = {}
         for at_k in scores.values():
             result.update(summarize(at_k))
+            if n_resamples:
+                result.update(intervals(judgments, at_k, n_resamples, seed))
         if (surfaced_pages is None) != (evidence is None):
             raise ScoringError("surfaced_pages and evidence go together: give both or neither")
         if surfaced_pages is not None:
@@ -126,6 +134,8 @@ class NClue(evaluate.Metric):
                 result.update(summarize_support(at_m))
         result["n_empty"] = sum(1 for ranking in predictions if not ranking)
         result["signature"] = signature(judgments, ks, gain)
+        if n_resamples:
+            result["signature"] += f"|resamples:{n_resamples}|seed:{seed}"
         if per_query:
             result["query_ids"] = list(judgments.query_ids)
             result["per_query"] = {
@@ -145,6 +155,21 @@ PER_QUERY = {
     "gold_rank": "gold_rank",
     "subset_rank": "subset_rank",
 }
+
+
+def intervals(
+    judgments: Judgments, scores: QueryScores, n_resamples: int, seed: int
+) -> dict[str, list[float]]:
+    """95% intervals in percent; families are queries with the same complete set of golds."""
+    try:
+        from nclue_stats.compare import family_intervals
+    except ModuleNotFoundError as err:
+        raise ScoringError(
+            'intervals need the package of the kit, not this module alone: pip install "nclue"'
+        ) from err
+    found = family_intervals(judgments, scores, n_resamples=n_resamples, rng=seed)
+    names = {"score": "n_clue_score", "hit": "gold_hit", "gold_ndcg": "gold_ndcg"}
+    return {f"{names[name]}@{scores.k}_ci95": list(ends) for name, ends in found.items()}
 
 
 def as_list(value: Any) -> list[int]:
