@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     from nclue_dataset.release import Collection
 
 STEPS = ("mine", "cluster", "search", "gate", "compose", "verify", "select", "emit")
-_VERSION = 3  # of the steps' files: a change of the results invalidates them
+_VERSION = 6  # of the steps' files: a change of the results invalidates them
 Say = Callable[[str], None]
 
 

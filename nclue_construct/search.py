@@ -6,6 +6,7 @@ which it stands only where it does not count or may mean something else ("doubtf
 
 from __future__ import annotations
 
+import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -19,6 +20,7 @@ from nclue_construct.zones import ZonedPage
 # What may stand directly before a name without making it the name of something else.
 _QUALIFIERS = frozenset(["un", "us", "eu", "uk", "nations", "states", "s", "joint", "new"])
 _LINKS = frozenset(["of", "and", "for", "on", "against", "to", "in"])
+_IDENTIFIER = re.compile(r"[-\u2010-\u2014/][A-Z]{0,3}\d")
 _STRONG = frozenset(["title", "text", "list"])
 MIN_ACRONYM = 3  # letters; shorter ones mean too many things to count outside their document
 ACRONYM_SHARE = 0.6  # of the documents with an acronym that must also spell it out
@@ -133,7 +135,7 @@ class Searcher:
     def _acronyms(self, text: str, hit: Hit) -> Iterator[Found]:
         for number, acronym in self._by_acronym.get(hit.phrase, ()):
             if text[hit.start : hit.end] == acronym:
-                hinted = acronym in self.conditions[number].hints
+                hinted = acronym in self.conditions[number].hints or _in_identifier(text, hit)
                 where = "hint" if hinted else "acronym"
                 yield Found(number, hit.start, hit.end, where, hit)
 
@@ -167,6 +169,11 @@ class Searcher:
             for presence in searched.documents.values():
                 presence.doubtful -= presence.pages
         return found
+
+
+def _in_identifier(text: str, hit: Hit) -> bool:
+    """Whether an acronym begins an identifier, such as the docket number FWS-R4-ES-2020."""
+    return _IDENTIFIER.match(text, hit.end) is not None
 
 
 def _note(total: Searched, page: ZonedPage, item: Found, words: list[Word]) -> None:

@@ -6,7 +6,7 @@ on its page; what it calls absent must be absent here too. A document where the 
 appear (across a page break, inside a longer word, over a full stop), or where all words of a
 wording stand close together in another order or with words between ("composition of the
 household"; for a long heading also its last two words, "comment period") or with other endings
-("energy efficient"), is doubtful, and the items that need it are dropped.
+("engaging with youth"), is doubtful, and the items that need it are dropped.
 """
 
 from __future__ import annotations
@@ -24,7 +24,8 @@ from nclue_construct.surface import fold, split_words, squeeze
 from nclue_construct.vocabulary import FUNCTION_WORDS
 from nclue_construct.zones import ZonedPage
 
-STEM_CHARS = 6
+MIN_SHORTENED = 5  # content words of a name that may be shortened
+STEM_CHARS = 5
 MAX_BETWEEN = 2  # words between those of a wording that make an absence doubtful
 
 
@@ -116,10 +117,20 @@ def _may_mean(condition: Condition, document: BareDocument) -> bool:
         return any(_stem(word) in document.stems for word in content if len(word) > STEM_CHARS)
     if _stand_close(content, len(words) + MAX_BETWEEN - 1, document.places):
         return True
-    if _stand_close([_stem(word) for word in content], len(words) - 1, document.stems):
+    if _stand_close([_stem(word) for word in content], len(words), document.stems):
         return True
+    if condition.kind == "entity" and len(content) >= MIN_SHORTENED:
+        return _may_be_shortened(content, document)
     is_long_heading = condition.kind == "heading" and len(content) > 2
     return is_long_heading and _stand_close(content[-2:], 1, document.places)
+
+
+def _may_be_shortened(content: Sequence[str], document: BareDocument) -> bool:
+    """Whether the last two words of a long name follow on another one of it: "Refuge … Act"."""
+    *others, before_last, last = content
+    ends = {place - 1 for place in document.places.get(last, ())}
+    pairs = ends.intersection(document.places.get(before_last, ()))
+    return any(place + 1 in pairs for word in others for place in document.places.get(word, ()))
 
 
 def _stand_close(content: Sequence[str], reach: int, places: Mapping[str, Sequence[int]]) -> bool:

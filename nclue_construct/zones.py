@@ -9,6 +9,7 @@ count".
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -25,6 +26,9 @@ _REFERENCES = re.compile(
     re.IGNORECASE,
 )
 _CONTENTS = re.compile(r"\W*(?:preamble |brief )?(?:table of contents|contents)\W*", re.IGNORECASE)
+_SECTION_LINE = re.compile(r"^\d{2,4}\.\d{1,4} +[A-Z]", re.MULTILINE)
+_WORDY = re.compile(r"[^\W\d_]{3}")
+_ENDS_IN_NUMBER = re.compile(r"[^\W\d_]{2}\W{1,4}(\d{1,3})$")
 _AFTER_REFERENCES = re.compile(
     r"(?:appendi|annex|acknowledg|supplement|author contrib|list of (?:tables|figures))"
     r"|chapter\b|(?:[A-Z]|\d{1,2})(?:\.\d+)*\.?\s+[A-Z]",
@@ -90,7 +94,7 @@ def zone_document(records: Iterable[PageRecord]) -> Iterator[ZonedPage]:
 
 def _divide(record: PageRecord, in_references: bool) -> tuple[list[Block], list[str], bool]:
     """The blocks that count, the texts that don't, and whether a reference list goes on."""
-    whole_page = _CONTENTS_NOTE in (record.note or "")
+    whole_page = _CONTENTS_NOTE in (record.note or "") or _lists_page_numbers(record.blocks)
     in_contents = False
     kept: list[Block] = []
     aside: list[str] = []
@@ -111,7 +115,25 @@ def _still_contents(block: Block, in_contents: bool) -> bool:
     """A list of contents within a page goes on to the next heading."""
     if _CONTENTS.fullmatch(block.text.strip()):
         return True
+    if len(_SECTION_LINE.findall(block.text)) >= 3:  # the sections of a regulation
+        return True
     return in_contents and block.type != "title"
+
+
+def _lists_page_numbers(blocks: Sequence[Block]) -> bool:
+    """Whether most entries of a page end in a page number, and these ascend: lists of tables."""
+    if _alternates_with_numbers(blocks):
+        return True
+    content = [block.text for block in blocks if block.type not in RUNNING]
+    lines = [line for text in content for line in text.split("\n") if _WORDY.search(line)]
+    numbers = [int(found.group(1)) for found in map(_ENDS_IN_NUMBER.search, lines) if found]
+    if len(numbers) < 6 or 4 * len(numbers) < len(lines):
+        return False
+    steps = [other - one for one, other in itertools.pairwise(numbers)]
+    if sum(step == 1 for step in steps) > len(steps) / 2:  # the numbered lines of a manuscript
+        return False
+    ascending = sum(step >= 0 for step in steps)
+    return ascending >= 0.85 * len(steps) and numbers[0] < numbers[-1]
 
 
 def _assemble(record: PageRecord, kept: Sequence[Block], aside: Sequence[str]) -> ZonedPage:
@@ -134,6 +156,17 @@ def _assemble(record: PageRecord, kept: Sequence[Block], aside: Sequence[str]) -
         headings=tuple(Heading(block.text, block.level) for block in kept if block.type == "title"),
         is_readable=record.has_text,
     )
+
+
+def _alternates_with_numbers(blocks: Sequence[Block]) -> bool:
+    """Whether half of the texts of a page are page numbers, each after an entry."""
+    texts = [block.text.strip() for block in blocks if block.type == "text"]
+    alone = sum(
+        1
+        for entry, number in itertools.pairwise(texts)
+        if _WORDY.search(entry) and number.isdecimal() and len(number) <= 3
+    )
+    return alone >= 6 and alone >= 0.4 * len(texts)
 
 
 def _looks_bibliographic(text: str) -> bool:

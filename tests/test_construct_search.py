@@ -64,6 +64,13 @@ def test_acronyms_count_where_the_document_spells_them_out():
     assert found.documents["doc"].pages == {1, 2}
 
 
+def test_an_acronym_that_begins_an_identifier_names_nothing():
+    wanted = condition("Fish and Wildlife Service", "entity", acronyms=["FWS"])
+    found = search(wanted, "Fish and Wildlife Service (FWS)", "Docket No. FWS\u2013R4\u2013ES")
+    assert found.documents["doc"].pages == {1}
+    assert found.documents["doc"].doubtful == {2}
+
+
 def test_acronyms_elsewhere_count_only_if_most_documents_spell_them_out():
     wanted = condition("World Food Programme", "entity", acronyms=["WFP"])
     spelled = {f"d{n}": [[("text", "World Food Programme (WFP)")]] for n in range(3)}
@@ -93,6 +100,7 @@ def test_a_search_survives_writing_and_reading():
         ("Public Comment Periods", "Comments of the public. The comment period ended."),
         ("Risk Management", "The risk. Management met."),
         ("Energy Efficiency", "more energy efficient houses"),
+        ("Youth Engagement", "the importance of engaging with youth"),
         ("Diabetes", "care of diabetic patients"),
         ("Risk Management", "counterrisk managements"),
         ("United Nations Statistics Division", "questions (Statistics Division)"),
@@ -125,3 +133,12 @@ def test_a_page_without_the_wording_is_missed_on_the_second_reading():
     document = bare_document(zoned([("text", "risk management")], [("text", "nothing")]))
     found = Searched(condition("Risk Management"), {"doc": Presence({1, 2})})
     assert missing_pages(found, document) == [2]
+
+
+def test_a_shortened_name_of_a_law_makes_an_absence_doubtful():
+    document = bare_document(zoned([("text", "under the Refuge Administration Act (16 U.S.C.)")]))
+    found = Searched(condition("National Wildlife Refuge System Administration Act", "entity"), {})
+    assert list(doubtful_absences(found, [document])) == ["doc"]
+    other = Searched(condition("Federal Land Policy and Management Act", "entity"), {})
+    forest = bare_document(zoned([("text", "the National Forest Management Act")]))
+    assert list(doubtful_absences(other, [forest])) == []

@@ -34,6 +34,27 @@ def test_a_contents_list_within_a_page_ends_at_the_next_heading():
     assert "Clean Water" in page.body
 
 
+def test_a_list_of_tables_without_leaders_points_elsewhere():
+    rows = "\n".join(f"TABLE {n} Duration of Unemployment by sex {n * 7}" for n in range(1, 9))
+    assert zoned([("text", rows)])[0].body == ""
+
+
+def test_entries_with_their_page_numbers_in_blocks_of_their_own_point_elsewhere():
+    blocks = [("text", text) for n in range(8) for text in (f"7.{n} Duration by sex", f"{40 + n}")]
+    assert zoned(blocks)[0].body == ""
+
+
+def test_a_table_of_numbers_is_no_list_of_pages():
+    rows = "\n".join(f"Region {name} {n}" for name, n in zip("abcdefgh", (9, 3, 8, 1, 7, 2, 6, 5)))
+    assert zoned([("table", rows)])[0].body == rows
+
+
+def test_the_list_of_sections_of_a_regulation_points_elsewhere():
+    text = "162.338 What is it?\n162.339 Will NEPA apply?\n162.340 What then?"
+    (page,) = zoned([("text", text), ("title", "Subpart A"), ("text", "162.338 What is it?")])
+    assert page.body == "Subpart A\n\n162.338 What is it?"
+
+
 def test_a_reference_list_goes_on_over_pages_and_ends_at_the_appendix():
     pages = zoned(
         [("text", "Before"), ("title", "7. References"), ENTRY],
