@@ -30,6 +30,9 @@ from nclue_core.errors import ExitCode
               help="JSON {query_id: [doc_id, …]}: leave these out before ranking.")  # fmt: skip
 @click.option("--support", "support_ms", type=click.IntRange(1), multiple=True, metavar="M",
               help="Also Gold+Support@M, for runs with surfaced pages; repeatable.")  # fmt: skip
+@click.option("--intervals", is_flag=True,
+              help="Also 95% intervals, by the exact-family bootstrap (1,000 replicates).")  # fmt: skip
+@click.option("--seed", type=int, default=0, show_default=True, help="Seed of the intervals.")
 @click.option("--strict", is_flag=True, help="Fail if a query of the collection has no ranking.")
 @click.option("--per-query", is_flag=True, help="With --json: also the scores of every query.")
 @json_option
@@ -45,6 +48,8 @@ def command(
     repeats: str,
     exclude: Path | None,
     support_ms: tuple[int, ...],
+    intervals: bool,
+    seed: int,
     strict: bool,
     per_query: bool,
     as_json: bool,
@@ -75,13 +80,24 @@ def command(
         for run in runs
     ]
     _say_what_is_odd(scored)
+    ends = [_intervals(judgments, item, seed) if intervals else {} for item in scored]
     if as_json:
         ids = judgments.query_ids if per_query else None
-        print_json([item.to_json(ids) for item in scored])
+        print_json([{**item.to_json(ids), **ci} for item, ci in zip(scored, ends)])
     else:
-        _print_table(scored, ks)
+        _print_table(scored, ks, ends)
     incomplete = strict and any(item.missing for item in scored)
     return int(ExitCode.FAILED if incomplete else ExitCode.OK)
+
+
+def _intervals(judgments: Any, item: Any, seed: int) -> dict[str, list[float]]:
+    from nclue_metric.n_clue import intervals
+
+    item.conditions.update(resamples=1_000, seed=seed)
+    found: dict[str, list[float]] = {}
+    for at_k in item.scores.values():
+        found.update(intervals(judgments, at_k, 1_000, seed))
+    return found
 
 
 def _read_exclusions(path: Path | None) -> dict[str, list[str]] | None:
@@ -114,9 +130,12 @@ def _some(names: tuple[str, ...]) -> str:
     return shown if len(names) <= 5 else f"{shown}, … ({len(names) - 5} more)"
 
 
-def _print_table(scored: list[Any], ks: tuple[int, ...]) -> None:
+def _print_table(
+    scored: list[Any], ks: tuple[int, ...], ends: list[dict[str, list[float]]]
+) -> None:
     from nclue_metric import summarize
     from nclue_metric.support import summarize_support
+    from rich.markup import escape
     from rich.table import Table
 
     from nclue_dataset.scoring import signature
@@ -128,11 +147,16 @@ def _print_table(scored: list[Any], ks: tuple[int, ...]) -> None:
         for title in ("Score", "Hit", "Gold-NDCG", "graded NDCG", "miss", "subset-first",
                       "gold-first"):  # fmt: skip
             table.add_column(title, justify="right")
-        for item in scored:
+        if any(ends):
+            table.add_column("95% CI of Score", justify="right")
+        for item, ci in zip(scored, ends):
             values = summarize(item.scores[k])
+            low_high = ci.get(f"n_clue_score@{k}_ci95")
+            more = [f"[{low_high[0]:.1f}, {low_high[1]:.1f}]"] if low_high else []
             names = ("n_clue_score", "gold_hit", "gold_ndcg", "graded_ndcg", "miss",
                      "subset_first", "gold_first")  # fmt: skip
-            table.add_row(item.run.name, *(f"{values[f'{name}@{k}']:.1f}" for name in names))
+            cells = [f"{values[f'{name}@{k}']:.1f}" for name in names]
+            table.add_row(item.run.name, *cells, *map(escape, more))
         console.print(table)
         for item in scored:
             for at_m in item.support.values() if k == max(ks) else ():

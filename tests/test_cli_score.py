@@ -179,3 +179,14 @@ def test_scorecard_escapes_names_and_bars_fill_their_width() -> None:
     assert "a &amp; b" in page
     assert sum(bar_parts(row)) == BAR_WIDTH
     assert bar_parts(row)[0] == 13
+
+
+def test_intervals_are_printed_and_given_with_their_conditions(
+    capsys: pytest.CaptureFixture[str], release: Path
+) -> None:
+    _, (result,), _ = score(capsys, Path("backward"), release, "--intervals", "--seed", "4")
+    low, high = result["gold_hit@10_ci95"]
+    assert low <= result["gold_hit@10"] <= high
+    assert (result["conditions"]["resamples"], result["conditions"]["seed"]) == (1000, 4)
+    assert main(["score", "backward", "--release", str(release), "--intervals"]) == 0
+    assert "[0.0, 0.0]" in capsys.readouterr().out  # no query of backward is gold-first
