@@ -31,8 +31,8 @@ from nclue_core.errors import ExitCode
 @click.option("--support", "support_ms", type=click.IntRange(1), multiple=True, metavar="M",
               help="Also Gold+Support@M, for runs with surfaced pages; repeatable.")  # fmt: skip
 @click.option("--intervals", is_flag=True,
-              help="Also 95% intervals, by the exact-family bootstrap (1,000 replicates).")  # fmt: skip
-@click.option("--seed", type=int, default=0, show_default=True, help="Seed of the intervals.")
+              help="Also 95% intervals, by the exact-family bootstrap.")  # fmt: skip
+@click.option("--seed", type=int, default=0, show_default=True, help="Seed of intervals.")
 @click.option("--strict", is_flag=True, help="Fail if a query of the collection has no ranking.")
 @click.option("--per-query", is_flag=True, help="With --json: also the scores of every query.")
 @json_option
@@ -91,7 +91,7 @@ def command(
 
 
 def _intervals(judgments: Any, item: Any, seed: int) -> dict[str, list[float]]:
-    from nclue_metric.n_clue import intervals
+    from nclue_metric.intervals import intervals
 
     item.conditions.update(resamples=1_000, seed=seed)
     found: dict[str, list[float]] = {}

@@ -16,7 +16,9 @@ from pathlib import Path
 from filelock import FileLock
 
 MODULE = "n_clue"
-FILES = ("n_clue.py", "inputs.py", "runs.py", "scoring.py", "support.py", "trec.py")
+FILES = (
+    "n_clue.py", "inputs.py", "intervals.py", "runs.py", "scoring.py", "support.py", "trec.py",
+)  # fmt: skip
 
 
 def install_metric() -> Path:

@@ -11,8 +11,9 @@ import evaluate
 import numpy as np
 
 from .inputs import check_batch
+from .intervals import intervals
 from .runs import parse_run, read_run
-from .scoring import Judgments, QueryScores, ScoringError, score_rankings, summarize
+from .scoring import Judgments, ScoringError, score_rankings, summarize
 from .support import summarize_support, support_scores
 from .trec import read_columns
 
@@ -155,21 +156,6 @@ PER_QUERY = {
     "gold_rank": "gold_rank",
     "subset_rank": "subset_rank",
 }
-
-
-def intervals(
-    judgments: Judgments, scores: QueryScores, n_resamples: int, seed: int
-) -> dict[str, list[float]]:
-    """95% intervals in percent; families are queries with the same complete set of golds."""
-    try:
-        from nclue_stats.compare import family_intervals
-    except ModuleNotFoundError as err:
-        raise ScoringError(
-            'intervals need the package of the kit, not this module alone: pip install "nclue"'
-        ) from err
-    found = family_intervals(judgments, scores, n_resamples=n_resamples, rng=seed)
-    names = {"score": "n_clue_score", "hit": "gold_hit", "gold_ndcg": "gold_ndcg"}
-    return {f"{names[name]}@{scores.k}_ci95": list(ends) for name, ends in found.items()}
 
 
 def as_list(value: Any) -> list[int]:
