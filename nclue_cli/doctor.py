@@ -15,7 +15,7 @@ from nclue_core import __version__
 
 CORE = ("datasets", "evaluate", "huggingface_hub", "pyarrow", "numpy", "pymupdf", "requests")
 EXTRAS = {
-    "lexical": ("scipy", "BM25 systems (`nclue run`)"),
+    "lexical": ("bm25s", "BM25 systems (`nclue run`)"),
     "ray": ("ray", "reconstruction on a cluster (`--engine ray`)"),
     "neural": ("sentence_transformers", "dense text systems"),
     "visual": ("colpali_engine", "page-image systems"),

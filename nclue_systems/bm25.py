@@ -1,6 +1,7 @@
 """BM25 over the units of a corpus, as sparse columns of precomputed weights.
 
-The weight of word t in unit u is that of Lucene (and of bm25s with ``method="lucene"``):
+The library bm25s (``method="lucene"``) computes the weights; queries are summed here, since
+all-words-first and distinct-page systems need the columns. The weight of word t in unit u:
 
     log(1 + (N - df + 0.5) / (df + 0.5)) * tf / (tf + k1 * (1 - b + b * length / mean length))
 
@@ -67,7 +68,7 @@ def bm25(index: CorpusIndex, representation: Representation, *, k1: float, b: fl
         ("bm25", representation, k1, b),
         lambda: Bm25(
             postings(index, representation),
-            _weights(postings(index, representation), index.units(representation), k1, b),
+            _weights(index, representation, k1, b),
         ),
     )
     return made
@@ -87,12 +88,25 @@ def _make_postings(index: CorpusIndex, units: Units) -> Postings:
     return Postings(first, table.indices.astype(np.int64), table.data, len(lengths))
 
 
-def _weights(where: Postings, units: Units, k1: float, b: float) -> Floats:
-    if not where.n_units:
+def _weights(index: CorpusIndex, representation: Representation, k1: float, b: float) -> Floats:
+    """The weights, by bm25s; it lays them out as `_make_postings` lays out the counts."""
+    library = require("bm25s", extra="lexical", purpose="BM25 retrieval")
+    units = index.units(representation)
+    where = postings(index, representation)
+    if not where.n_units or not len(where.units):
         return np.empty(0)
-    df = np.diff(where.first)
-    idf = np.log1p((where.n_units - df + 0.5) / (df + 0.5))
-    lengths = units.lengths
-    norm = k1 * (1 - b + b * lengths / lengths.mean())
-    weights: Floats = np.repeat(idf, df) * (where.counts / (where.counts + norm[where.units]))
+    words = [
+        index.word_numbers[start : start + length].tolist()
+        for start, length in zip(units.starts.tolist(), units.lengths.tolist())
+    ]
+    vocabulary = {str(number): number for number in range(len(index.vocabulary))}
+    retriever = library.BM25(k1=k1, b=b, method="lucene", dtype="float64")
+    tokens = library.tokenization.Tokenized(ids=words, vocab=vocabulary)
+    retriever.index(tokens, show_progress=False)
+    made = retriever.scores
+    if not (
+        np.array_equal(made["indptr"], where.first) and np.array_equal(made["indices"], where.units)
+    ):
+        raise RuntimeError("bm25s lays out its index otherwise than expected")  # another version
+    weights: Floats = np.asarray(made["data"], dtype=np.float64)
     return weights
