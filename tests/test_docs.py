@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import json
 import re
 import subprocess
 import sys
@@ -73,3 +74,17 @@ def test_changelog_and_citation_name_the_version(project_dir: Path) -> None:
 
     assert f"## {__version__}" in (project_dir / "CHANGELOG.md").read_text()
     assert f"version: {__version__}" in (project_dir / "CITATION.cff").read_text()
+
+
+def test_speed_figures_of_the_systems_card_are_the_recorded_ones(project_dir: Path) -> None:
+    recorded = (project_dir / "benchmarks" / "results" / "bm25_speed.json").read_text()
+    measures = json.loads(recorded)["measures"]
+    card = (project_dir / "cards" / "systems.md").read_text()
+    for name, form in (
+        ("peer_index_s", "| {:.1f} s |"), ("own_index_s", "| {:.1f} s |"),
+        ("own_index_share_of_peer", "| {:.2f} of its time |"),
+        ("peer_1000_queries_s", "| {:.2f} s |"), ("bm25_page_aggregated_s", "| {:.2f} s |"),
+        ("queries_times_faster_than_peer", "| {:.0f} times as fast |"),
+        ("sdr_times_one_joint_page_query", "| {:.1f} times a joint query |"),
+    ):  # fmt: skip
+        assert form.format(measures[name]) in card, name
