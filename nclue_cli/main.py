@@ -28,6 +28,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "run": ("cmd_run", "Run retrieval systems over local page texts and write runs."),
     "reconstruct": ("cmd_reconstruct", "Fetch, verify, render and OCR the source PDFs."),
     "construct": ("cmd_construct", "Build a benchmark from one's own PDFs."),
+    "audit-sample": ("cmd_audit_sample", "Draw decisions of a benchmark to be read by a person."),
     "explain": ("cmd_explain", "Show why a document is gold or subset, with quoted lines."),
 }
 

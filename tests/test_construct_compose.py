@@ -76,6 +76,19 @@ def test_conjunctions_meet_the_limits_and_share_no_word():
         assert not {"Red Fox", "Red Deer"} <= set(item.conditions)
 
 
+def test_conjunctions_of_four_conditions_are_possible():
+    # Documents 0-2 hold five conditions on pages of their own, the others fewer.
+    items = [
+        searched(name, {f"d{d}": held(1 + c) for d in range(20) if d < 3 or (d + c) % 3 == 0})
+        for c, name in enumerate(("Red Fox", "Blue Whale", "Green Frog", "White Owl", "Black Bear"))
+    ]
+    made = compose(items, ComposeLimits(sizes=(4,)))
+    assert made
+    for item in made:
+        assert len(item.conditions) == 4
+        assert set(item.golds) == {"d0", "d1", "d2"}
+
+
 def test_the_seed_alone_decides_the_order():
     limits = ComposeLimits(max_golds=12, min_subsets=3)
     again = compose(list(reversed(conditions())), limits)
