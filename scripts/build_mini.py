@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 SYSTEMS = (
     "bm25_or", "bm25_and", "bm25_decompose_min", "bm25_decompose_product", "bm25_decompose_hmean",
-    "bm25_decompose_sdr", "bm25_condition_text", "bm25_page_aggregated",
+    "bm25_decompose_sdr", "bm25_condition_text", "bm25_page_aggregated", "bm25_and_tuned",
     "rrf(bm25_or,bm25_decompose_min)", "rrf(bm25_and,bm25_decompose_sdr)", "frequency_prior",
     "random",
 )  # fmt: skip

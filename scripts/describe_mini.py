@@ -22,7 +22,11 @@ from nclue_dataset.scoring import collection_judgments, embedded_run, score_run
 from nclue_systems import build_index, facts_from_qrels, run_system
 
 AUDIT = Path(__file__).resolve().parents[1] / "cards" / "mini_audit.jsonl"
-CONTROLS = (("surface_form_count", "fact oracle"), ("single_page_surface_and", "one page with all"))
+CONTROLS = (
+    ("surface_form_count", "fact oracle"),
+    ("surface_form_and", "every condition"),
+    ("single_page_surface_and", "one page with all"),
+)
 # (what the study reports an effect of, variant, base)
 DIRECTIONS = (
     ("decomposition, distinct pages", "bm25_decompose_sdr", "bm25_or"),
