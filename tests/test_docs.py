@@ -88,3 +88,19 @@ def test_speed_figures_of_the_systems_card_are_the_recorded_ones(project_dir: Pa
         ("sdr_times_one_joint_page_query", "| {:.1f} times a joint query |"),
     ):  # fmt: skip
         assert form.format(measures[name]) in card, name
+
+
+def test_control_by_names_on_mini_is_as_recorded_for_these_judgments(project_dir: Path) -> None:
+    from nclue_dataset.collections import load_collection
+    from nclue_dataset.scoring import collection_judgments
+
+    text = (project_dir / "benchmarks" / "results" / "mini_exact_name.json").read_text()
+    recorded = json.loads(text)
+    judged = collection_judgments(load_collection("mini"))
+    assert judged.content_hash.startswith(recorded["conditions"]["judgments"])
+    card = (project_dir / "cards" / "mini.md").read_text()
+    shown = (
+        "Score {:.1f}, Hit {:.1f} and outcomes {:.1f} miss, {:.1f} subset first, {:.1f} gold first"
+    )
+    names = ("n_clue_score@10", "gold_hit@10", "miss@10", "subset_first@10", "gold_first@10")
+    assert shown.format(*(recorded[name] for name in names)) in card
