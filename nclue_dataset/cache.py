@@ -138,7 +138,7 @@ def _build(root: Path, folder_hash: str, builder: Callable[..., datasets.Dataset
     # Not below `root`: whatever is there counts as prepared for load_dataset.
     with tempfile.TemporaryDirectory(prefix=".nclue-building-", dir=root.parent) as staging:
         building = builder(cache_dir=staging, hash=folder_hash)
-        with _no_progress_bars():  # seconds at most, and several bars per configuration
+        with no_progress_bars():
             building.download_and_prepare()
         built = Path(building.cache_dir)
         final = root / built.relative_to(Path(staging) / "nclue")
@@ -151,7 +151,8 @@ def _build(root: Path, folder_hash: str, builder: Callable[..., datasets.Dataset
 
 
 @contextlib.contextmanager
-def _no_progress_bars() -> Iterator[None]:
+def no_progress_bars() -> Iterator[None]:
+    """Silence the bars of `datasets`: the work takes seconds, and each step has its own."""
     from datasets import are_progress_bars_disabled, disable_progress_bars, enable_progress_bars
 
     were_disabled = are_progress_bars_disabled()

@@ -18,6 +18,7 @@ from nclue_cards import read_card
 
 from nclue_core.errors import InputError, NClueError
 from nclue_core.schema import COLLECTIONS
+from nclue_dataset.cache import no_progress_bars
 from nclue_dataset.card_check import check_card
 from nclue_dataset.tables import config_kind, config_names, config_splits
 
@@ -79,7 +80,8 @@ def _write_collection(collection: Collection, folder: Path) -> list[ExportedFile
             path = folder / config / f"{split}.parquet"
             path.parent.mkdir(parents=True, exist_ok=True)
             table = pa.Table.from_pylist(rows, schema=features.arrow_schema)
-            datasets.Dataset(table).to_parquet(path)
+            with no_progress_bars():
+                datasets.Dataset(table).to_parquet(path)
             files.append(ExportedFile(config, split, f"{config}/{split}.parquet", len(rows)))
     return files
 
