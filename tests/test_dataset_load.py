@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -11,11 +12,12 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
+from http_server import Answer, Server
 from tiny_release import CONDITIONS, edit_rows, tiny_collection, write_tiny
 
 from nclue_cli.main import cli
 from nclue_dataset.cache import prepare_configs
-from nclue_dataset.collection_writer import write_checksums
+from nclue_dataset.collection_writer import write_checksums, write_release
 from nclue_dataset.export import export
 from nclue_dataset.release import read_release
 
@@ -291,3 +293,56 @@ import nclue_metric.n_clue, nclue_stats.compare
 print(json.dumps([item.collection for item in prepare()]))
 """
     assert run_python(code, cwd=empty) == ["mini"]
+
+
+def test_the_earlier_qrel_copy_has_a_split_and_references_of_its_own(tmp_path: Path) -> None:
+    from dataclasses import replace
+
+    from nclue_dataset.tables import config_names, config_splits
+
+    final = tiny_collection().qrels["final"]
+    earlier = [replace(row, grade=1, label="subset") if row.doc_id == "d1" else row
+               for row in final]  # fmt: skip
+    both = replace(tiny_collection(), qrels={"final": final, "initial": earlier})
+    write_release(tmp_path / "release", {"tiny": both}, {"version": "1.0.0"})
+    collection = read_release(tmp_path / "release").collection("tiny")
+    assert "tiny-initial" in config_names(collection)
+    assert list(config_splits(collection, "tiny-qrels")) == ["final", "initial"]
+    grades = [
+        config_splits(collection, config)["raw"][0]["reference"]["grades"]
+        for config in ("tiny", "tiny-initial")
+    ]
+    assert grades == [[2, 1], [1, 1]]
+
+
+def test_a_release_is_prepared_from_an_address_and_from_its_archive(
+    own_caches: Path, empty: Path, tmp_path: Path
+) -> None:
+    archive = shutil.make_archive(str(tmp_path / "archive"), "gztar", write_tiny(tmp_path / "r"))
+    with Server().running() as server:
+        server.answers["/release.tar.gz"] = [Answer(200, Path(archive).read_bytes())]
+        fetched = nclue("prepare", "tiny", "--release", f"{server.base}/release.tar.gz")
+    again = nclue("prepare", "tiny", "--release", archive)
+    assert "prepared: raw 3" in fetched
+    assert "up to date: raw 3" in again
+    assert len(load("nclue", "tiny", cwd=empty)["rows"]["raw"]) == 3
+    # Afterwards the kept copy serves: no address, no archive.
+    assert "up to date" in nclue("prepare", "tiny")
+
+
+def test_fields_with_names_of_their_own_are_mapped_or_told(
+    own_caches: Path, empty: Path, tmp_path: Path
+) -> None:
+    release = write_tiny(tmp_path / "release")
+    edit_rows(
+        release / "qrels.jsonl",
+        lambda row: {("points" if k == "grade" else k): v for k, v in row.items()},
+    )
+    command = [sys.executable, "-m", "nclue_cli.main", "prepare", "--release", str(release)]
+    refused = subprocess.run(command, capture_output=True, text=True)
+    assert refused.returncode == 3
+    assert "qrels.jsonl:1:" in refused.stderr
+    assert "--map" in refused.stderr
+    nclue("prepare", "--release", str(release), "--map", "grade=points")
+    rows = load("nclue", "tiny", cwd=empty)["rows"]["raw"]
+    assert rows[0]["reference"]["grades"] == [2, 1]
