@@ -43,6 +43,9 @@ OCR_ENGINES = ("auto", "mineru", "tesseract", "text")
 @click.option("--write-md", is_flag=True, help="pages: also one Markdown file per document.")
 @click.option("--mirror", metavar="DIR|URL",
               help="Take <doc_id>.pdf from here; hashes are checked all the same.")  # fmt: skip
+@click.option("--resolve-pmc-oa", is_flag=True,
+              help="Look for PMC articles in the PMC cloud service, too.")  # fmt: skip
+@click.option("--pmc-service", metavar="URL", help="Another base address of that service.")
 @click.option("--contact", metavar="ADDRESS", help="Who you are, for the servers' owners.")
 @click.option("--jobs", type=click.IntRange(1), help="Processes at once.  [default: cores]")
 @click.option("--engine", type=click.Choice(["local", "ray"]), default="local",
@@ -114,7 +117,12 @@ def _run_step(
     if step in ("run", "fetch"):
         with _told("fetch", documents) as tell:
             pipeline.fetch_documents(
-                documents, workspace, _fetcher(options), mirror=options["mirror"], tell=tell
+                documents,
+                workspace,
+                _fetcher(options),
+                mirror=options["mirror"],
+                pmc_service=_pmc_service(options),
+                tell=tell,
             )
     if step == "verify":
         with _told("verify", documents) as tell:
@@ -129,6 +137,13 @@ def _run_step(
             pipeline.ocr_documents(documents, workspace, engine, parallel=parallel, tell=tell)
     if step in ("run", "pages") and engine is not None:
         _write_pages(collection, workspace, engine.name, options["write_md"])
+
+
+def _pmc_service(options: dict[str, Any]) -> str | None:
+    from nclue_reconstruct.pmc import CLOUD_SERVICE
+
+    chosen: str | None = options["pmc_service"]
+    return chosen or (CLOUD_SERVICE if options["resolve_pmc_oa"] else None)
 
 
 def _fetcher(options: dict[str, Any]) -> Any:

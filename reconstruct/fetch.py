@@ -90,8 +90,8 @@ class FetchResult:
     seconds: float = 0.0
 
 
-class _FailedError(Exception):
-    """A try that failed."""
+class FetchError(Exception):
+    """A try that failed; ``state`` is one of FETCH_STATES."""
 
     def __init__(self, state: str, reason: str, wait_s: float | None = None) -> None:
         super().__init__(reason)
@@ -100,16 +100,18 @@ class _FailedError(Exception):
         self.wait_s = wait_s  # what the server asks for
 
     def result(self, attempts: int, seconds: float) -> FetchResult:
+        """The end of the document, if there is no other try."""
         return FetchResult(self.state, self.reason, attempts=attempts, seconds=seconds)
 
 
-class _ChangedError(_FailedError):
+class _ChangedError(FetchError):
     def __init__(self, reason: str, n_bytes: int, sha256: str) -> None:
         super().__init__(CHANGED, reason)
         self.n_bytes = n_bytes
         self.sha256 = sha256
 
     def result(self, attempts: int, seconds: float) -> FetchResult:
+        """With the size and hash that were found."""
         return FetchResult(CHANGED, self.reason, self.n_bytes, self.sha256, attempts, seconds)
 
 
@@ -163,14 +165,14 @@ class Fetcher:
         if here is not None:
             return FetchResult(OK, "", *here, attempts=0, seconds=time.monotonic() - began)
         target.parent.mkdir(parents=True, exist_ok=True)
-        failure = _FailedError(NETWORK, "not tried")
+        failure = FetchError(NETWORK, "not tried")
         for attempt in range(1, self.settings.attempts + 1):
             try:
                 n_bytes, found = self._try(url, target, sha256, trusted)
                 remember(target, n_bytes, found)
                 seconds = time.monotonic() - began
                 return FetchResult(OK, "", n_bytes, found, attempt, seconds)
-            except _FailedError as err:
+            except FetchError as err:
                 failure = err
                 wait_s = self._next_wait(err, attempt)
                 if wait_s is None:
@@ -179,7 +181,22 @@ class Fetcher:
                 self._sleep(wait_s)
         return failure.result(self.settings.attempts, time.monotonic() - began)
 
-    def _next_wait(self, failure: _FailedError, attempt: int) -> float | None:
+    def read_small(self, url: str, max_bytes: int, *, trusted: bool = False) -> bytes:
+        """Fetch a small file into memory, one try, under the same rules of address and host.
+
+        Raises:
+            FetchError: It cannot be fetched, or is larger than ``max_bytes``.
+        """
+        try:
+            with self._hosts.turn(url), self._open(url, None, trusted) as response:
+                data: bytes = response.raw.read(max_bytes + 1, decode_content=True)
+        except (requests.RequestException, urllib3.exceptions.HTTPError) as err:
+            raise _network_failure(url, err) from err
+        if len(data) > max_bytes:
+            raise FetchError(TOO_LARGE, f"{url}: more than {max_bytes:,} bytes")
+        return data
+
+    def _next_wait(self, failure: FetchError, attempt: int) -> float | None:
         """Seconds to wait before another try; None if there is none."""
         if failure.state not in _RETRIED or attempt >= self.settings.attempts:
             return None
@@ -194,7 +211,7 @@ class Fetcher:
             with self._hosts.turn(url), self._open(url, part, trusted) as response:
                 n_bytes, found = self._receive(response, part)
         except requests.Timeout as err:
-            raise _FailedError(
+            raise FetchError(
                 TIMEOUT, f"{url}: no answer in time ({err.__class__.__name__})"
             ) from err
         except (requests.RequestException, urllib3.exceptions.HTTPError) as err:
@@ -203,19 +220,19 @@ class Fetcher:
         part.finish(target)
         return n_bytes, found
 
-    def _open(self, url: str, part: _Part, trusted: bool) -> requests.Response:
+    def _open(self, url: str, part: _Part | None, trusted: bool) -> requests.Response:
         """The answer after redirects, with its body not yet read."""
         here = url
         for _ in range(self.settings.max_redirects + 1):
             allow = trusted or self.settings.allow_private
             problem = address_problem(here, allow_private=allow)
             if problem:
-                raise _FailedError(UNSAFE_URL, f"{here}: {problem}")
+                raise FetchError(UNSAFE_URL, f"{here}: {problem}")
             response = self._session.get(
                 here,
                 stream=True,
                 allow_redirects=False,
-                headers={"Accept-Encoding": "identity", **part.conditions()},
+                headers={"Accept-Encoding": "identity", **(part.conditions() if part else {})},
                 timeout=(self.settings.connect_timeout_s, self.settings.read_timeout_s),
             )
             if not response.is_redirect:
@@ -223,22 +240,22 @@ class Fetcher:
             response.close()
             here = urljoin(here, response.headers["location"])
         limit = self.settings.max_redirects
-        raise _FailedError(REDIRECT_LOOP, f"{url}: more than {limit} redirects")
+        raise FetchError(REDIRECT_LOOP, f"{url}: more than {limit} redirects")
 
-    def _checked(self, response: requests.Response, part: _Part) -> requests.Response:
+    def _checked(self, response: requests.Response, part: _Part | None) -> requests.Response:
         status = response.status_code
-        if status == 200 or (status == 206 and part.continues(response)):
+        if status == 200 or (status == 206 and part and part.continues(response)):
             return response
         response.close()
-        if status in (206, 416):  # not the rest of what we have: start over
+        if part and status in (206, 416):  # not the rest of what we have: start over
             part.discard()
-            raise _FailedError(TRUNCATED, f"{response.url}: the server cannot resume", wait_s=0.0)
+            raise FetchError(TRUNCATED, f"{response.url}: the server cannot resume", wait_s=0.0)
         state = _STATUS.get(status, SERVER_ERROR if status >= 500 else GONE)
         reason = f"{response.url}: the server answered {status} {response.reason}"
         wait_s = retry_after(response.headers.get("retry-after"))
         if wait_s is not None and wait_s > self.settings.max_wait_s:
             reason += f" and asks to wait {wait_s:,.0f} s; run again later"
-        raise _FailedError(state, reason, wait_s)
+        raise FetchError(state, reason, wait_s)
 
     def _receive(self, response: requests.Response, part: _Part) -> tuple[int, str]:
         settings = self.settings
@@ -248,7 +265,7 @@ class Fetcher:
         deadline = time.monotonic() + settings.total_timeout_s
         with part.writer(response, resumed) as (stream, digest, had):
             if expected is not None and had + expected > settings.max_bytes:
-                raise _FailedError(
+                raise FetchError(
                     TOO_LARGE,
                     f"{response.url}: {had + expected:,} bytes announced, at most "
                     f"{settings.max_bytes:,} are taken",
@@ -257,18 +274,18 @@ class Fetcher:
             while block := response.raw.read(_BLOCK, decode_content=coded):
                 total += len(block)
                 if total > settings.max_bytes:
-                    raise _FailedError(
+                    raise FetchError(
                         TOO_LARGE, f"{response.url}: more than {settings.max_bytes:,} bytes"
                     )
                 if time.monotonic() > deadline:
-                    raise _FailedError(TIMEOUT, f"{response.url}: {total:,} bytes in "
+                    raise FetchError(TIMEOUT, f"{response.url}: {total:,} bytes in "
                                            f"{settings.total_timeout_s:,.0f} s")  # fmt: skip
                 stream.write(block)
                 digest.update(block)
             stream.flush()
             os.fsync(stream.fileno())
         if expected is not None and total - had != expected:
-            raise _FailedError(
+            raise FetchError(
                 TRUNCATED, f"{response.url}: {total - had:,} of {expected:,} bytes arrived"
             )
         return total, digest.hexdigest()
@@ -358,7 +375,7 @@ def _judge(
     if b"%PDF-" not in head:
         part.unlink()
         shown = head[:60].decode("ascii", "replace")
-        raise _FailedError(
+        raise FetchError(
             NOT_PDF, f"{url}: {n_bytes:,} bytes of {kind} that begin {shown!r}: no PDF"
         )
     if expected is None:
@@ -434,14 +451,14 @@ def _length(response: requests.Response) -> int | None:
     return int(value) if value.isascii() and value.isdigit() and len(value) < 19 else None
 
 
-def _network_failure(url: str, err: Exception) -> _FailedError:
+def _network_failure(url: str, err: Exception) -> FetchError:
     text = str(err)
     if isinstance(err, urllib3.exceptions.ReadTimeoutError) or "timed out" in text.lower():
-        return _FailedError(TIMEOUT, f"{url}: no byte for too long")
+        return FetchError(TIMEOUT, f"{url}: no byte for too long")
     if "IncompleteRead" in text or isinstance(err, urllib3.exceptions.ProtocolError):
-        return _FailedError(TRUNCATED, f"{url}: the connection ended early")
+        return FetchError(TRUNCATED, f"{url}: the connection ended early")
     host = urlsplit(url).hostname
-    return _FailedError(NETWORK, f"{url}: no connection to {host} ({err.__class__.__name__})")
+    return FetchError(NETWORK, f"{url}: no connection to {host} ({err.__class__.__name__})")
 
 
 def _sync_folder(folder: Path) -> None:

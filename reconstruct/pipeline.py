@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from nclue_reconstruct import pmc
 from nclue_reconstruct.engines import Engine
 from nclue_reconstruct.executors import Call, run_calls
 from nclue_reconstruct.fetch import (
@@ -17,6 +18,7 @@ from nclue_reconstruct.fetch import (
     LANDING_ONLY,
     OK,
     Fetcher,
+    FetchError,
     FetchResult,
     copy_from,
     recalled,
@@ -57,6 +59,7 @@ def fetch_documents(
     fetcher: Fetcher,
     *,
     mirror: str | None = None,
+    pmc_service: str | None = None,
     jobs: int = FETCHES_AT_ONCE,
     tell: Tell = _silent,
 ) -> dict[str, FetchResult]:
@@ -67,13 +70,17 @@ def fetch_documents(
         workspace: Where to.
         fetcher: How.
         mirror: A folder of ``<doc_id>.pdf``, or a base URL of such, instead of ``pdf_url``.
+        pmc_service: Base address of the PMC cloud service, to look for the PDFs of documents
+            with a PMCID that cannot be had at their own address.
         jobs: Documents at once; per host the fetcher has its own limits.
         tell: Called as each document ends.
     """
     results: dict[str, FetchResult] = {}
     with ThreadPoolExecutor(max(1, jobs)) as pool:
         waiting = {
-            pool.submit(_fetch_one, document, workspace, fetcher, mirror): document.doc_id
+            pool.submit(
+                _fetch_one, document, workspace, fetcher, mirror, pmc_service
+            ): document.doc_id
             for document in documents
         }
         try:
@@ -90,7 +97,11 @@ def fetch_documents(
 
 
 def _fetch_one(
-    document: CorpusDocument, workspace: Workspace, fetcher: Fetcher, mirror: str | None
+    document: CorpusDocument,
+    workspace: Workspace,
+    fetcher: Fetcher,
+    mirror: str | None,
+    pmc_service: str | None,
 ) -> FetchResult:
     target = workspace.pdf(document.doc_id)
     sha256 = document.sha256
@@ -102,12 +113,40 @@ def _fetch_one(
     if mirror is not None:
         source = Path(mirror) / f"{document.doc_id}.pdf"
         return copy_from(source, target, sha256, rehash=fetcher.settings.rehash)
-    if document.pdf_url is None:
-        where = document.landing_url or "no address is known"
-        return FetchResult(
-            LANDING_ONLY, f"only a web page is known: {where}; get the PDF, and use --mirror"
+    result = _from_source(document, target, fetcher)
+    pmcid = pmc.pmcid_of(document)
+    if result.state == OK or pmc_service is None or pmcid is None:
+        return result
+    return _from_pmc(pmcid, pmc_service, target, sha256, fetcher) or result
+
+
+def _from_source(document: CorpusDocument, target: Path, fetcher: Fetcher) -> FetchResult:
+    if document.pdf_url is not None:
+        return fetcher.fetch(document.pdf_url, target, document.sha256)
+    where = document.landing_url or "no address is known"
+    reason = f"only a web page is known: {where}; get the PDF, and use --mirror"
+    return FetchResult(LANDING_ONLY, reason)
+
+
+def _from_pmc(
+    pmcid: str, service: str, target: Path, sha256: str | None, fetcher: Fetcher
+) -> FetchResult | None:
+    """The first version whose bytes are the recorded ones; None if there is no version at all.
+
+    The service's address comes from the user or from us, so it is trusted like a mirror's.
+    """
+    try:
+        addresses = pmc.pdf_urls(
+            pmcid, lambda url, size: fetcher.read_small(url, size, trusted=True), service
         )
-    return fetcher.fetch(document.pdf_url, target, sha256)
+    except FetchError as err:
+        return FetchResult(err.state, f"looking for {pmcid}: {err.reason}")
+    result = None
+    for url in addresses:
+        result = fetcher.fetch(url, target, sha256, trusted=True)
+        if result.state == OK:
+            break
+    return result
 
 
 def verify_documents(
