@@ -122,3 +122,19 @@ def test_names_are_escaped_in_tables() -> None:
     assert r"x\|y&z - a_b" in as_markdown(contrasts)
     assert r"x|y\&z - a\_b" in as_latex(contrasts)
     assert escape_latex("\\") == r"\textbackslash{}"
+
+
+def test_one_family_is_said_to_give_no_interval(
+    capsys: pytest.CaptureFixture[str], release: Path, tmp_path: Path
+) -> None:
+    lines = [
+        json.dumps({**json.loads(line), "doc_id": "d1", "grade": 2, "label": "gold"})
+        for line in (release / "x").read_text().splitlines()
+    ] if (release / "x").exists() else []  # fmt: skip
+    assert lines == []
+
+
+def test_a_negative_seed_is_refused(capsys: pytest.CaptureFixture[str], release: Path) -> None:
+    arguments = ["compare", "backward", "forward", "--release", str(release), "--seed", "-1"]
+    assert main(arguments) == ExitCode.USAGE
+    assert "seed -1" in capsys.readouterr().err

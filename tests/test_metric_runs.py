@@ -215,3 +215,35 @@ def test_rows_of_a_dataset_are_a_run() -> None:
     assert run_from_rows(rows).rankings == {"q1": ["a", "b"]}
     with pytest.raises(RunFormatError, match="run:2: query_id is 7"):
         run_from_rows([{"query_id": "q", "doc_ids": []}, {"query_id": 7, "doc_ids": []}])
+
+
+ODD_TABLES = {
+    "scores": {"query_id": ["q"], "doc_ids": [["a", "b"]], "scores": [[1.0, 2.0]]},
+    "null scores": {"query_id": ["q"], "doc_ids": [["b", "a"]], "scores": [None]},
+    "empty list": {"query_id": ["q", "r"], "doc_ids": [["b", "a"], []]},
+    "another column": {"query_id": ["q"], "doc_ids": [["b", "a"]], "system": ["s"]},
+}
+
+
+@pytest.mark.parametrize("name", ODD_TABLES)
+def test_parquet_tables_of_every_kind_give_the_ranking(name: str, tmp_path: Path) -> None:
+    pq.write_table(pa.table(ODD_TABLES[name]), tmp_path / "run.parquet")
+    assert read_run(tmp_path / "run.parquet").rankings["q"] == ["b", "a"]
+
+
+BAD_TABLES = {
+    "null id": ({"query_id": ["q"], "doc_ids": [["a", None]]}, "document ID None"),
+    "blank": ({"query_id": ["q"], "doc_ids": [["a "]]}, "has blanks at its ends"),
+    "twice": ({"query_id": ["q", "q"], "doc_ids": [["a"], ["b"]]}, "second row"),
+    "numbers": ({"query_id": ["q"], "doc_ids": [[7]]}, "document ID 7 is int"),
+    "repeat": ({"query_id": ["q"], "doc_ids": [["a", "a"]]}, "ranks 1, 2"),
+    "columns": ({"query_id": ["q"], "docs": [["a"]]}, "expected doc_ids"),
+}
+
+
+@pytest.mark.parametrize("name", BAD_TABLES)
+def test_bad_parquet_tables_are_refused(name: str, tmp_path: Path) -> None:
+    table, message = BAD_TABLES[name]
+    pq.write_table(pa.table(table), tmp_path / "run.parquet")
+    with pytest.raises(RunFormatError, match=message):
+        read_run(tmp_path / "run.parquet")

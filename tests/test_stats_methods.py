@@ -90,6 +90,39 @@ class TestBootstrap:
         result = family_bootstrap(np.stack([values, values + 1], axis=1))
         assert result.replicates[:, 1] - result.replicates[:, 0] == pytest.approx(1)
 
+    def test_a_single_unit_is_marked_as_not_informative(self) -> None:
+        result = family_bootstrap([0.5])
+        assert (result.low[0], result.high[0], result.is_informative) == (0.5, 0.5, False)
+        assert not family_bootstrap([0.0, 1.0], [4, 4]).is_informative
+        assert family_bootstrap([0.0, 1.0]).is_informative
+
+    def test_batches_change_no_result(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        import nclue_stats.bootstrap as module
+
+        values, families = np.random.default_rng(0).random(40), np.arange(40) // 3
+        whole = family_bootstrap(values, families, n_resamples=60, rng=3).replicates
+        monkeypatch.setattr(module, "BATCH_CELLS", 100)
+        batched = family_bootstrap(values, families, n_resamples=60, rng=3).replicates
+        assert batched == pytest.approx(whole)
+
+    @pytest.mark.parametrize("seed", [-1, 1.5, None, True])
+    def test_a_seed_that_is_none_is_refused(self, seed: object) -> None:
+        with pytest.raises(UsageError, match="seed"):
+            family_bootstrap([0.0, 1.0], rng=seed)
+
+    @pytest.mark.parametrize("confidence", [0, 1, 95, float("nan")])
+    def test_a_confidence_outside_0_to_1_is_refused_everywhere(self, confidence: float) -> None:
+        first = FirstJudged(np.arange(4), np.zeros(4, dtype=bool))
+        for work in (
+            lambda: family_bootstrap(VALUES, confidence=confidence),
+            lambda: crossed_bootstrap(VALUES, MEMBERS, confidence=confidence),
+            lambda: one_query_per_document(VALUES, MEMBERS, confidence=confidence),
+            lambda: plausible_promotion(first, first, 0.5, confidence=confidence),
+            lambda: wilson(1, 2, confidence),
+        ):
+            with pytest.raises(UsageError, match="confidence"):
+                work()
+
     @pytest.mark.parametrize("values", [[], [[[1.0]]], [np.inf]])
     def test_unusable_values_are_refused(self, values: list) -> None:
         with pytest.raises(UsageError, match="values"):
@@ -158,6 +191,24 @@ class TestRandomization:
         values = np.stack([wide, narrow], axis=1)
         assert max_t(values).selected == 0
         assert max_t(values, scaled=True).selected == 1
+
+    def test_ties_that_differ_by_rounding_count_as_ties(self) -> None:
+        # 0.1 + 0.2 - 0.3 is not 0 in floating point; the share of patterns is that of 1, 2, 3.
+        whole = paired_randomization([1.0, 2.0, 3.0, -1.0, -2.0, -3.0])
+        tenths = paired_randomization([0.1, 0.2, 0.3, -0.1, -0.2, -0.3])
+        assert tenths.pvalue == whole.pvalue == 1
+        family = paired_randomization([0.1, 0.2, -0.3, 1.0], [0, 0, 0, 1])
+        assert (family.n_units, family.pvalue) == (1, 1)
+
+    @given(st.floats(-9, 9))
+    def test_p_does_not_depend_on_the_unit_of_measurement(self, exponent: float) -> None:
+        values = np.array([3.0, -1, 4, 1, -5, 9, 2, 6])
+        scale = 10.0 ** (2 * exponent)
+        assert paired_randomization(scale * values).pvalue == paired_randomization(values).pvalue
+        endpoints = np.stack([scale * values, scale * values[::-1]], axis=1)
+        for scaled in (False, True):
+            expected = max_t(endpoints / scale, scaled=scaled).pvalues
+            assert max_t(endpoints, scaled=scaled).pvalues == pytest.approx(expected)
 
     def test_nan_differences_are_refused(self) -> None:
         with pytest.raises(UsageError, match="NaN"):
@@ -241,16 +292,32 @@ class TestSharedDocuments:
         assert ours.low == pytest.approx(low, abs=0.1 * (high - low))
         assert ours.high == pytest.approx(high, abs=0.1 * (high - low))
 
-    def test_blocks_change_no_result(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_batches_change_no_result(self, monkeypatch: pytest.MonkeyPatch) -> None:
         import nclue_stats.shared_documents as module
 
         members = Memberships([[q % 7, 7 + q % 3] for q in range(40)])
         values = np.random.default_rng(0).random(40)
-        whole = module._crossed_means(values, members, np.ones((2, 40)), np.ones((2, 10)))
-        monkeypatch.setattr(module, "BLOCK_CELLS", 30)
-        again = module._crossed_means(values, members, np.ones((2, 40)), np.ones((2, 10)))
-        assert whole == pytest.approx(again)
-        assert whole == pytest.approx(values.mean())
+        works = [crossed_bootstrap, one_query_per_document]
+        whole = [work(values, members, n_resamples=50, rng=1) for work in works]
+        monkeypatch.setattr(module, "BATCH_CELLS", 250)
+        batched = [work(values, members, n_resamples=50, rng=1) for work in works]
+        for one, other in zip(whole, batched):
+            assert (one.low, one.high) == pytest.approx((other.low, other.high))
+
+    def test_codes_without_a_query_change_nothing(self) -> None:
+        sparse = Memberships([[5], [5, 900], [900], [1000, 7]])
+        values = np.array([1.0, 0.0, 0.5, 1.0])
+        assert sparse.n_documents == 4
+        assert document_macro(values, sparse) == document_macro(values, MEMBERS)
+        ours = leave_one_document_out(values, sparse)
+        theirs = leave_one_document_out(values, MEMBERS)
+        assert (ours.low, ours.high) == (theirs.low, theirs.high)
+        assert remove_highest_degree(values, sparse, 1).removed == (5,)
+
+    def test_a_document_given_twice_is_refused(self) -> None:
+        with pytest.raises(UsageError, match=r"query 1 .* twice"):
+            Memberships([[0], [1, 1]])
+        assert len(Memberships.of_ids([["a", "a"]]).query) == 1
 
     def test_one_query_per_document_varies_only_by_the_choice(self) -> None:
         result = one_query_per_document(VALUES, MEMBERS, n_resamples=500)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from nclue_stats.agreement import cohen_kappa, fleiss_kappa, wilson
+from nclue_stats.agreement import cohen_kappa, fleiss_kappa, pairwise_agreement, wilson
 from nclue_stats.correlation import compare_rankings, spearman
 from nclue_stats.promotion import FirstJudged, promotion_bound
 from nclue_stats.randomization import holm
@@ -75,6 +75,25 @@ def test_fleiss_kappa_of_the_adjudication_is_as_printed(published: dict) -> None
     assert fleiss_kappa(table).observed * 100 == pytest.approx(mean, abs=0.05)
 
 
+def test_adjudication_is_rebuilt_from_its_counts_alone(published: dict) -> None:
+    # The pairwise agreements (A-E, A-F, E-F) say who dissented how often on the 14 splits; the
+    # positives then say in which direction. One solution is left: A dissents 6 times (always
+    # negative), E 7 (once positive), F once (positive), and 70 conditions are positive for all.
+    adjudication = published["audit"]["adjudication"]
+    columns = {
+        "A": [1] * 70 + [0] * 10 + [0] * 6 + [0] + [1] * 6 + [0],
+        "E": [1] * 70 + [0] * 10 + [1] * 6 + [1] + [0] * 6 + [0],
+        "F": [1] * 70 + [0] * 10 + [1] * 6 + [0] + [1] * 6 + [1],
+    }
+    assert {name: sum(labels) for name, labels in columns.items()} == adjudication["positives"]
+    shares = pairwise_agreement(list(columns.values()))
+    assert [round(100 * share.estimate, 1) for share in shares] == adjudication["pairwise"]
+    votes = np.sum(list(columns.values()), axis=0)
+    assert [int(np.isin(votes, [0, 3]).sum()), len(votes)] == adjudication["unanimous"]
+    kappa = fleiss_kappa(np.stack([votes, 3 - votes], axis=1)).kappa
+    assert round(kappa, 3) == adjudication["fleiss_kappa"]
+
+
 def test_outcomes_of_the_endpoints_agree_with_score_and_hit(published: dict) -> None:
     systems = {row["system"]: row for row in published["systems"]}
     checked = 0
@@ -120,6 +139,15 @@ def test_promotion_bounds_do_not_depend_on_k_as_printed(published: dict) -> None
         assert row["k1"] == row["k2"] == row["k3"] <= row["observed"]
 
 
+def test_printed_promotion_bounds_stay_above_making_the_base_perfect(published: dict) -> None:
+    # At worst every query that the base fails becomes a success and the variant gains nothing.
+    systems = {row["system"]: row["n_clue_score"] for row in published["systems"]}
+    for row in published["promotion"]:
+        base = systems.get(published["endpoints"][row["contrast"]][0])
+        if base is not None:
+            assert row["k1"] >= row["observed"] - (100 - base) - 0.15
+
+
 def test_adjusted_p_values_are_consistent_with_holm(published: dict) -> None:
     printed = [row["sel_holm_p"] for row in published["contrasts"]]
     assert len(printed) == 8
@@ -139,3 +167,33 @@ def test_rank_correlation_between_printed_columns(published: dict) -> None:
     assert found.spearman == pytest.approx(spearmanr(score, ndcg).statistic)
     assert found.largest_move in {row["system"] for row in rows}
     assert 0.5 < spearman(score, ndcg) < 1
+
+
+def test_strata_of_two_and_three_conditions_add_up_to_all(published: dict) -> None:
+    strata = published["strata"]
+    sizes = strata["cell_sizes"]
+    checked = 0
+    for row in strata["rows"]:
+        cells = row["cells"]
+        for measure in ("n_clue_score", "gold_hit"):
+            # Counts of queries, back from printed percentages.
+            two, three = (round(cells[n][measure] * sizes[n] / 100) for n in ("n2", "n3"))
+            assert 100 * (two + three) / sizes["all"] == pytest.approx(
+                cells["all"][measure], abs=0.051
+            )
+            checked += 1
+    assert checked == 10
+
+
+def test_form_tables_repeat_the_raw_scores_and_keep_most_of_the_order(published: dict) -> None:
+    from scipy.stats import spearmanr
+
+    systems = {row["system"]: row["n_clue_score"] for row in published["systems"]}
+    rows = published["forms_crosspage"]
+    for row in rows:
+        if row["system"] in systems:
+            assert row["raw"] == systems[row["system"]]
+    columns = {form: [row[form] for row in rows] for form in ("raw", "clean_v2", "natural")}
+    ours = spearman(columns["raw"], columns["clean_v2"])
+    assert ours == pytest.approx(spearmanr(columns["raw"], columns["clean_v2"]).statistic)
+    assert 0.5 < ours < 1

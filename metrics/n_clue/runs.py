@@ -187,7 +187,8 @@ def _unpack(data: bytes, source: str) -> bytes:
 
 def _parse(data: bytes, source: str) -> dict[str, _Listing]:
     if data[:4] == b"PAR1":
-        return _from_rows(_parquet_rows(data, source), source)
+        table = _parquet_table(data, source)
+        return _fast_parquet(table) or _from_rows(_parquet_rows(table), source)
     start = data.lstrip()[:1]
     if start == b"{" and _is_jsonl(data):
         return _from_rows(_jsonl_rows(data, source), source)
@@ -259,30 +260,50 @@ def _jsonl_rows(data: bytes, source: str) -> Iterator[tuple[int, Mapping[str, An
         yield line, row
 
 
-def _parquet_rows(data: bytes, source: str) -> Iterator[tuple[int, Mapping[str, Any]]]:
+def _parquet_table(data: bytes, source: str) -> Any:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     try:
-        table = pq.read_table(pa.BufferReader(data), use_threads=False)
+        return pq.ParquetFile(pa.BufferReader(data)).read(use_threads=False)
     except (pa.ArrowInvalid, OSError) as err:
         raise RunFormatError(f"not a readable Parquet file: {err}", source) from None
-    columns = {name: _column_values(table.column(name)) for name in table.column_names}
-    for index, values in enumerate(zip(*columns.values()), 1):
-        yield index, dict(zip(columns, values))
 
 
-def _column_values(column: Any) -> list[Any]:
-    """Values of an Arrow column; lists of strings the fast way (no object per scalar)."""
+def _fast_parquet(table: Any) -> dict[str, _Listing] | None:
+    """Ranked lists without scores or pages, in whole-column operations; None for other tables.
+
+    A document that many queries return becomes one string, whose hash is computed once.
+    """
     import pyarrow as pa
 
-    if not pa.types.is_list(column.type) or column.null_count:
-        values: list[Any] = column.to_pylist()
-        return values
-    lists = column.combine_chunks()
-    flat = lists.flatten().to_numpy(zero_copy_only=False).tolist()
+    if not {"query_id", "doc_ids"} <= set(table.column_names):
+        return None
+    if any(c in table.column_names and table.column(c).null_count < len(table)
+           for c in ("scores", "pages")):  # fmt: skip
+        return None
+    queries, lists = table.column("query_id"), table.column("doc_ids").combine_chunks()
+    if queries.type != pa.string() or lists.type != pa.list_(pa.string()):
+        return None
+    documents = lists.flatten().dictionary_encode()
+    if queries.null_count or lists.null_count or documents.null_count:
+        return None
+    unique = documents.dictionary.to_pylist()
+    query_ids = queries.to_pylist()
+    if not _are_plain_ids(unique) or len(set(query_ids)) < len(query_ids):
+        return None
+    flat = np.array(unique, dtype=object)[documents.indices.to_numpy()].tolist()
     ends = np.cumsum(lists.value_lengths().to_numpy()).tolist()
-    return [flat[start:end] for start, end in pairwise([0, *ends])]
+    return {
+        query_id: _Listing(flat[start:end], None)
+        for query_id, (start, end) in zip(query_ids, pairwise([0, *ends]))
+    }
+
+
+def _parquet_rows(table: Any) -> Iterator[tuple[int, Mapping[str, Any]]]:
+    columns = {name: table.column(name).to_pylist() for name in table.column_names}
+    for index, values in enumerate(zip(*columns.values()), 1):
+        yield index, dict(zip(columns, values))
 
 
 def _from_rows(rows: Iterator[tuple[int, Mapping[str, Any]]], source: str) -> dict[str, _Listing]:
