@@ -70,6 +70,8 @@ def command(
     contrasts = compare_runs(
         judgments, aligned[0], aligned[1:], k=k, n_resamples=resamples, n_draws=draws, rng=seed
     )
+    if contrasts[0].n_families == 1:
+        say("all queries share one set of golds: intervals of width 0 say nothing here")
     conditions = run_conditions(collection, judgments, form=form, ks=[k])
     conditions |= {"seed": seed, "resamples": resamples, "draws": draws}
     if as_json:

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from nclue_core.errors import UsageError
-from nclue_stats.inputs import FloatArray
+from nclue_stats.inputs import FloatArray, check_confidence
 
 
 @dataclass(frozen=True)
@@ -54,6 +54,7 @@ def wilson(successes: int, total: int, confidence: float = 0.95) -> Share:
     Raises:
         UsageError: Not 0 <= successes <= total.
     """
+    check_confidence(confidence)
     if not 0 <= successes <= total:
         raise UsageError(f"{successes} of {total}: expected 0 <= successes <= total")
     if total == 0:

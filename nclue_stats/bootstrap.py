@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from nclue_core.errors import UsageError
 from nclue_stats.inputs import (
     FloatArray,
     IntArray,
     Rng,
+    check_confidence,
     check_count,
     generator,
+    gold_families,
+    percentiles,
     sums_by_unit,
     unit_labels,
     value_matrix,
 )
+
+__all__ = ["BootstrapResult", "draw_weights", "family_bootstrap", "gold_families"]
 
 BATCH_CELLS = 4_000_000  # of replicates x units held at once
 
@@ -33,6 +38,11 @@ class BootstrapResult:
     confidence: float
     n_units: int
     n_queries: int
+
+    @property
+    def is_informative(self) -> bool:
+        """Whether the data can vary: a single unit gives a width of 0 that says nothing."""
+        return self.n_units > 1
 
 
 def family_bootstrap(
@@ -56,21 +66,20 @@ def family_bootstrap(
         confidence: Share of replicates inside the interval.
         rng: Generator or seed.
 
-    Degenerate data: constant values, or a single family, give an interval of width 0. A column
-    that is undefined for every query gives NaN.
+    Degenerate data: constant values give an interval of width 0; so does a single family, of
+    which `BootstrapResult.is_informative` warns. A column that is undefined for every query gives
+    NaN; replicates in which it is undefined are left out.
     """
     matrix = value_matrix(values)
     labels = unit_labels(families, len(matrix))
     check_count("n_resamples", n_resamples)
-    if not 0 < confidence < 1:
-        raise UsageError(f"confidence is {confidence}, expected a number between 0 and 1")
+    check_confidence(confidence)
     defined = ~np.isnan(matrix)
     sums = sums_by_unit(np.where(defined, matrix, 0.0), labels)
     counts = sums_by_unit(defined.astype(np.float64), labels)
     weights = draw_weights(len(sums), n_resamples, generator(rng))
     replicates = np.concatenate([_means(batch @ sums, batch @ counts) for batch in weights])
-    tail = 100 * (1 - confidence) / 2
-    low, high = _percentiles(replicates, tail)
+    low, high = np.array([percentiles(column, confidence) for column in replicates.T]).T
     return BootstrapResult(
         estimate=_means(sums.sum(axis=0), counts.sum(axis=0)),
         low=low,
@@ -82,29 +91,22 @@ def family_bootstrap(
     )
 
 
-def draw_weights(n_units: int, n_draws: int, rng: np.random.Generator) -> list[NDArray[np.float64]]:
-    """How often each unit is drawn per replicate: batches of rows that sum to ``n_units``."""
-    size = max(1, min(n_draws, BATCH_CELLS // n_units))
-    batches = []
+def draw_weights(
+    n_units: int, n_draws: int, rng: np.random.Generator, *, rows_at_once: int | None = None
+) -> Iterator[FloatArray]:
+    """How often each unit is drawn per replicate: batches of rows that sum to ``n_units``.
+
+    The batches follow each other in one stream of draws, whatever their size.
+    """
+    size = rows_at_once or max(1, min(n_draws, BATCH_CELLS // n_units))
     for start in range(0, n_draws, size):
         rows = min(size, n_draws - start)
         drawn = rng.integers(0, n_units, size=(rows, n_units))
         drawn += np.arange(rows)[:, None] * n_units
         counts: IntArray = np.bincount(drawn.ravel(), minlength=rows * n_units)
-        batches.append(counts.reshape(rows, n_units).astype(np.float64))
-    return batches
+        yield counts.reshape(rows, n_units).astype(np.float64)
 
 
 def _means(sums: FloatArray, counts: FloatArray) -> FloatArray:
     defined = counts > 0
     return np.where(defined, sums / np.where(defined, counts, 1.0), np.nan)
-
-
-def _percentiles(replicates: FloatArray, tail: float) -> tuple[FloatArray, FloatArray]:
-    low = np.full(replicates.shape[1], np.nan)
-    high = low.copy()
-    for column, values in enumerate(replicates.T):
-        defined = values[~np.isnan(values)]
-        if defined.size:
-            low[column], high[column] = np.percentile(defined, [tail, 100 - tail])
-    return low, high

@@ -12,6 +12,9 @@ from nclue_core.errors import UsageError
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 Rng = np.random.Generator | int
+# Sums of the same numbers in another order differ in the last digits: relative to the largest
+# value, differences up to this are none.
+TIE = 1e-12
 
 
 def value_matrix(values: ArrayLike) -> FloatArray:
@@ -46,8 +49,16 @@ def unit_labels(units: ArrayLike | None, n_queries: int) -> IntArray:
 
 
 def generator(rng: Rng) -> np.random.Generator:
-    """A generator from a generator or a seed."""
-    return np.random.default_rng(rng)
+    """A generator from a generator or a seed.
+
+    Raises:
+        UsageError: A seed that is not a whole number from 0.
+    """
+    if isinstance(rng, np.random.Generator):
+        return rng
+    if isinstance(rng, bool) or not isinstance(rng, (int, np.integer)) or rng < 0:
+        raise UsageError(f"seed {rng!r}: expected a whole number of at least 0, or a Generator")
+    return np.random.default_rng(int(rng))
 
 
 def check_count(name: str, value: int) -> int:
@@ -55,6 +66,26 @@ def check_count(name: str, value: int) -> int:
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 1:
         raise UsageError(f"{name} is {value!r}, expected a whole number of at least 1")
     return int(value)
+
+
+def check_confidence(confidence: float) -> float:
+    """The share of replicates inside an interval, strictly between 0 and 1."""
+    if not 0 < confidence < 1:
+        raise UsageError(f"confidence is {confidence}, expected a number between 0 and 1")
+    return confidence
+
+
+def percentiles(replicates: FloatArray, confidence: float) -> tuple[float, float]:
+    """Ends of the percentile interval of one column; NaN replicates are left out.
+
+    Both ends are NaN where no replicate is defined.
+    """
+    defined = replicates[~np.isnan(replicates)]
+    if not defined.size:
+        return float("nan"), float("nan")
+    tail = 50 * (1 - confidence)
+    low, high = np.percentile(defined, [tail, 100 - tail])
+    return float(low), float(high)
 
 
 def gold_families(gold_sets: Iterable[Iterable[str]]) -> IntArray:
@@ -86,18 +117,26 @@ class Memberships:
     """Which documents belong to which query: its golds, or all its judged documents.
 
     Args:
-        documents: Per query, distinct codes of its documents from 0.
+        documents: Per query, distinct codes of its documents; a code that no query has is no
+            document of the graph.
+
+    Raises:
+        UsageError: A query without a document, or with the same one twice.
     """
 
     def __init__(self, documents: Sequence[Sequence[int]]) -> None:
         self.degrees = np.array([len(docs) for docs in documents], dtype=np.int64)
         self.query = np.repeat(np.arange(len(documents)), self.degrees)
         flat = [doc for docs in documents for doc in docs]
-        self.document = np.array(flat, dtype=np.int64)
-        self.n_documents = int(self.document.max(initial=-1)) + 1
+        self.codes, inverse = np.unique(np.array(flat, dtype=np.int64), return_inverse=True)
+        self.document = inverse.astype(np.int64)  # places in `codes`
+        self.n_documents = len(self.codes)
         if (self.degrees == 0).any():
             query = int(np.flatnonzero(self.degrees == 0)[0])
             raise UsageError(f"query {query} (counted from 0) has no document; leave it out")
+        repeated = [query for query, docs in enumerate(documents) if len(set(docs)) != len(docs)]
+        if repeated:
+            raise UsageError(f"query {repeated[0]} (counted from 0) has a document twice")
 
     def __len__(self) -> int:
         """Number of queries."""
@@ -107,5 +146,7 @@ class Memberships:
     def of_ids(cls, documents: Sequence[Iterable[str]]) -> Memberships:
         """From document IDs."""
         codes: dict[str, int] = {}
-        coded = [[codes.setdefault(doc, len(codes)) for doc in sorted(docs)] for docs in documents]
+        coded = [
+            [codes.setdefault(doc, len(codes)) for doc in sorted(set(docs))] for docs in documents
+        ]
         return cls(coded)

@@ -13,11 +13,20 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from nclue_core.errors import UsageError
-from nclue_stats.inputs import FloatArray, IntArray, Rng, check_count, generator
+from nclue_stats.inputs import (
+    FloatArray,
+    IntArray,
+    Rng,
+    check_confidence,
+    check_count,
+    generator,
+    percentiles,
+)
 
-# Shares of judged subsets found to be gold (supplement of arXiv 2607.24165v2): of the 125
-# subsets that the targeted SourceShift challenge put first, 90 became gold; of the 100 CrossPage
-# pairs of the packet, 19 subsets did.
+# Scenarios from the audits (supplement of arXiv 2607.24165v2), not population error rates, which
+# the study warns against: of the 125 SourceShift subsets whose promotion could hurt one contrast 90
+# became gold; of the 100 CrossPage pairs of the first audit, golds among them, 19 subsets did, so
+# the share among subsets was at least that.
 PRESETS = {"challenge": 90 / 125, "crosspage packet": 19 / 100}
 
 
@@ -89,6 +98,7 @@ def promotion_bound(base: FirstJudged, variant: FirstJudged, k: int = 1) -> Prom
     """
     if isinstance(k, bool) or not isinstance(k, int) or k < 0:
         raise UsageError(f"k is {k!r}, expected a whole number of at least 0")
+    _check_same_queries(base, variant)
     observed = variant.is_gold.astype(np.int64) - base.is_gold.astype(np.int64)
     lowered = base.is_subset & (base.document != variant.document) if k else base.is_gold & False
     return PromotionBound(float(observed.mean()), float((observed - lowered).mean()), k)
@@ -119,6 +129,8 @@ def plausible_promotion(
     if not 0 <= probability <= 1:
         raise UsageError(f"probability is {probability}, expected a number from 0 to 1")
     check_count("n_draws", n_draws)
+    check_confidence(confidence)
+    _check_same_queries(base, variant)
     observed = float(variant.is_gold.mean() - base.is_gold.mean())
     slope = float(variant.is_subset.mean() - base.is_subset.mean())
     same = base.document == variant.document
@@ -130,18 +142,25 @@ def plausible_promotion(
         losses, probability, n_draws
     )
     draws = observed + change / len(same)
-    tail = 50 * (1 - confidence)
-    low, high = np.percentile(draws, [tail, 100 - tail])
+    low, high = percentiles(draws, confidence)
     return PlausiblePromotion(
         observed=observed,
         probability=probability,
         expected=observed + probability * slope,
-        low=float(low),
-        high=float(high),
+        low=low,
+        high=high,
         share_positive=float((draws > 1e-12).mean()),
         break_even=_break_even(observed, slope),
         draws=draws,
     )
+
+
+def _check_same_queries(base: FirstJudged, variant: FirstJudged) -> None:
+    if not len(base.document) == len(variant.document) > 0:
+        raise UsageError(
+            f"base has {len(base.document)} queries and variant {len(variant.document)}, "
+            "expected the same ones, at least one"
+        )
 
 
 def _break_even(observed: float, slope: float) -> float:

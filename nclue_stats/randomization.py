@@ -10,7 +10,9 @@ from numpy.typing import ArrayLike
 
 from nclue_core.errors import UsageError
 from nclue_stats.inputs import (
+    TIE,
     FloatArray,
+    IntArray,
     Rng,
     check_count,
     generator,
@@ -21,8 +23,6 @@ from nclue_stats.inputs import (
 
 EXACT_UNITS = 13  # 2**13 = 8,192 sign patterns: fewer than the usual 10,000 draws
 BATCH_CELLS = 8_000_000
-# Sums of the same numbers in another order differ in the last digits; such ties count as ties.
-TIE = 1e-12
 
 
 @dataclass(frozen=True)
@@ -72,8 +72,7 @@ def paired_randomization(
     if values.shape[1] != 1:
         raise UsageError("expected one difference per query; for several endpoints use max_t")
     check_count("n_draws", n_draws)
-    sums = sums_by_unit(values, unit_labels(families, len(values)))
-    sums = sums[np.abs(sums[:, 0]) > TIE]
+    sums = _unit_sums(values, unit_labels(families, len(values)))
     observed = abs(float(sums.sum()))
     exact = len(sums) <= EXACT_UNITS
     as_large, drawn = 0, 0
@@ -113,11 +112,10 @@ def max_t(
     """
     values = _without_nan(value_matrix(differences))
     check_count("n_draws", n_draws)
-    sums = sums_by_unit(values, unit_labels(families, len(values)))
+    sums = _unit_sums(values, unit_labels(families, len(values)))
     if scaled:
         spread = np.sqrt((sums**2).sum(axis=0))
         sums = sums / np.where(spread > 0, spread, 1.0)
-    sums = sums[np.abs(sums).max(axis=1) > TIE]
     observed = np.abs(sums.sum(axis=0))
     exact = len(sums) <= EXACT_UNITS
     as_large, drawn = np.zeros(values.shape[1], dtype=np.int64), 0
@@ -164,8 +162,16 @@ def _without_nan(values: FloatArray) -> FloatArray:
     return values
 
 
+def _unit_sums(values: FloatArray, labels: IntArray) -> FloatArray:
+    """Sums of the units that differ in some endpoint; what is left by rounding is 0."""
+    sums = sums_by_unit(values, labels)
+    sums[np.abs(sums) <= TIE * np.abs(values).max(axis=0)] = 0.0
+    return sums[sums.any(axis=1)]
+
+
 def _slack(sums: FloatArray) -> FloatArray:
-    slack: FloatArray = TIE * np.maximum(np.abs(sums).sum(axis=0), 1.0)
+    """By how much a sum may fall short of the observed one and still be tied with it."""
+    slack: FloatArray = TIE * np.abs(sums).sum(axis=0)
     return slack
 
 

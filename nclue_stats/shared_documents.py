@@ -19,12 +19,14 @@ from nclue_stats.inputs import (
     IntArray,
     Memberships,
     Rng,
+    check_confidence,
     check_count,
     generator,
+    percentiles,
     value_matrix,
 )
 
-BLOCK_CELLS = 4_000_000
+BATCH_CELLS = 1_000_000  # of replicates x memberships held at once
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,22 +91,21 @@ def crossed_bootstrap(
         confidence: Share of replicates inside the interval.
         rng: Generator or seed.
 
-    Replicates in which every weight is 0 are left out.
+    Replicates in which every weight is 0 are left out. Time and memory grow with the number of
+    memberships, not with queries times documents.
     """
     column = _column(values, members)
     check_count("n_resamples", n_resamples)
+    check_confidence(confidence)
     random = generator(rng)
-    replicates = [
-        _crossed_means(column, members, queries, documents)
-        for queries, documents in zip(
-            _row_batches(len(members), members.n_documents, n_resamples, random),
-            _row_batches(members.n_documents, len(members), n_resamples, random),
-        )
-    ]
-    drawn = np.concatenate(replicates)
-    tail = 50 * (1 - confidence)
-    low, high = np.percentile(drawn[~np.isnan(drawn)], [tail, 100 - tail])
-    return Interval(float(column.mean()), float(low), float(high))
+    streams = [np.random.default_rng(seed) for seed in random.integers(0, 2**63, 2)]
+    rows = max(1, min(n_resamples, BATCH_CELLS // len(members.query)))
+    batches = zip(
+        draw_weights(len(members), n_resamples, streams[0], rows_at_once=rows),
+        draw_weights(members.n_documents, n_resamples, streams[1], rows_at_once=rows),
+    )
+    drawn = np.concatenate([_crossed_means(column, members, *batch) for batch in batches])
+    return Interval(float(column.mean()), *percentiles(drawn, confidence))
 
 
 def leave_one_document_out(values: ArrayLike, members: Memberships) -> Interval:
@@ -127,14 +128,20 @@ def remove_highest_degree(
     """Leave out the documents with the most queries, and every query that has one of them.
 
     Ties in the number of queries are broken by the documents' codes.
+
+    Args:
+        values: (Q,) value per query.
+        members: The golds of the queries, or all their judged documents.
+        n_documents: Documents to leave out; the study takes 20.
     """
     column = _column(values, members)
+    check_count("n_documents", n_documents)
     _, counts = _document_sums(column, members)
     removed = np.lexsort((np.arange(len(counts)), -counts))[:n_documents]
     hit = np.isin(members.document, removed)
     kept = np.setdiff1d(np.arange(len(column)), members.query[hit])
     estimate = float(column[kept].mean()) if kept.size else float("nan")
-    return RemovedDocuments(estimate, len(kept), tuple(int(doc) for doc in removed))
+    return RemovedDocuments(estimate, len(kept), tuple(members.codes[removed].tolist()))
 
 
 def one_query_per_document(
@@ -152,16 +159,20 @@ def one_query_per_document(
     """
     column = _column(values, members)
     check_count("n_resamples", n_resamples)
+    check_confidence(confidence)
     order = np.argsort(members.document, kind="stable")
     by_document = column[members.query[order]]
     counts = np.bincount(members.document, minlength=members.n_documents)
-    counts = counts[counts > 0]
-    starts = np.concatenate([[0], np.cumsum(counts)[:-1]])
-    picks = starts + (generator(rng).random((n_resamples, len(counts))) * counts).astype(np.int64)
-    means = by_document[picks].mean(axis=1)
-    tail = 50 * (1 - confidence)
-    low, high = np.percentile(means, [tail, 100 - tail])
-    return Interval(float(_document_means(column, members).mean()), float(low), float(high))
+    starts = np.cumsum(counts) - counts
+    random = generator(rng)
+    means = np.empty(n_resamples)
+    rows = max(1, BATCH_CELLS // len(counts))
+    for start in range(0, n_resamples, rows):
+        batch = means[start : start + rows]
+        picks = (random.random((len(batch), len(counts))) * counts).astype(np.int64)
+        batch[:] = by_document[starts + picks].mean(axis=1)
+    macro = float(_document_means(column, members).mean())
+    return Interval(macro, *percentiles(means, confidence))
 
 
 def connected_components(members: Memberships) -> Components:
@@ -202,38 +213,17 @@ def _document_sums(column: FloatArray, members: Memberships) -> tuple[FloatArray
 
 def _document_means(column: FloatArray, members: Memberships) -> FloatArray:
     sums, counts = _document_sums(column, members)
-    means: FloatArray = sums[counts > 0] / counts[counts > 0]
+    means: FloatArray = sums / counts
     return means
-
-
-def _row_batches(
-    n_units: int, n_other: int, n_draws: int, rng: np.random.Generator
-) -> list[FloatArray]:
-    """Weights in batches whose borders are the same for queries and documents."""
-    rows = max(1, BLOCK_CELLS // max(n_units, n_other))
-    return [
-        batch
-        for start in range(0, n_draws, rows)
-        for batch in draw_weights(n_units, min(rows, n_draws - start), rng)
-    ]
 
 
 def _crossed_means(
     column: FloatArray, members: Memberships, queries: FloatArray, documents: FloatArray
 ) -> FloatArray:
-    """Weighted means of a batch of replicates, blocks of queries at a time."""
-    above = np.zeros(len(queries))
-    below = np.zeros(len(queries))
-    block = max(1, BLOCK_CELLS // members.n_documents)
-    bounds = np.concatenate([[0], np.cumsum(members.degrees)])
-    for start in range(0, len(column), block):
-        end = min(start + block, len(column))
-        entries = slice(bounds[start], bounds[end])
-        share = np.zeros((members.n_documents, end - start))
-        rows = members.query[entries]
-        share[members.document[entries], rows - start] = 1.0 / members.degrees[rows]
-        weights = queries[:, start:end] * (documents @ share)
-        above += weights @ column[start:end]
-        below += weights.sum(axis=1)
+    """Weighted means of a batch of replicates; NaN where every weight is 0."""
+    starts = np.cumsum(members.degrees) - members.degrees
+    of_documents = np.add.reduceat(documents[:, members.document], starts, axis=1)
+    weights = queries * of_documents / members.degrees
+    below = weights.sum(axis=1)
     defined = below > 0
-    return np.where(defined, above / np.where(defined, below, 1.0), np.nan)
+    return np.where(defined, weights @ column / np.where(defined, below, 1.0), np.nan)

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from nclue_metric import Judgments
-from tiny_release import write_tiny
+from tiny_release import tiny_collection, write_tiny
 
 from nclue_cli.main import main
 from nclue_core import ExitCode
+from nclue_dataset.collection_writer import write_release
 from nclue_stats.compare import compare_runs, family_intervals
 from nclue_stats.tables import as_latex, as_markdown, escape_latex
 
@@ -125,13 +127,22 @@ def test_names_are_escaped_in_tables() -> None:
 
 
 def test_one_family_is_said_to_give_no_interval(
-    capsys: pytest.CaptureFixture[str], release: Path, tmp_path: Path
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    lines = [
-        json.dumps({**json.loads(line), "doc_id": "d1", "grade": 2, "label": "gold"})
-        for line in (release / "x").read_text().splitlines()
-    ] if (release / "x").exists() else []  # fmt: skip
-    assert lines == []
+    whole = tiny_collection()
+    kept = {"q1", "q3"}  # their only gold is d1
+    part = replace(
+        whole,
+        queries=[query for query in whole.queries if query.query_id in kept],
+        forms={form: {q: texts[q] for q in kept} for form, texts in whole.forms.items()},
+        qrels={copy: [row for row in rows if row.query_id in kept]
+               for copy, rows in whole.qrels.items()},
+        rankings=[ranking for ranking in whole.rankings if ranking.query_id in kept],
+    )  # fmt: skip
+    write_release(tmp_path / "part", {"tiny": part}, {"version": "1.0.0"})
+    arguments = ["backward", "forward", "--release", str(tmp_path / "part")]
+    assert main(["compare", *arguments]) == ExitCode.OK
+    assert "share one set of golds" in capsys.readouterr().err
 
 
 def test_a_negative_seed_is_refused(capsys: pytest.CaptureFixture[str], release: Path) -> None:

@@ -278,8 +278,9 @@ class TestSharedDocuments:
 
     def test_crossed_bootstrap_agrees_with_a_loop_over_replicates(self) -> None:
         rng = np.random.default_rng(2)
-        members = Memberships([sorted(rng.choice(30, 3, replace=False)) for _ in range(80)])
-        values = rng.random(80)
+        degrees = rng.choice([1, 12], 80)
+        members = Memberships([sorted(rng.choice(30, d, replace=False)) for d in degrees])
+        values = 0.9 * (degrees > 1) + 0.1 * rng.random(80)  # so that a degree must not count
         ours = crossed_bootstrap(values, members, n_resamples=3000, rng=1)
         means = []
         for _ in range(3000):
