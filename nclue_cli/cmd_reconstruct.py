@@ -72,11 +72,11 @@ def command(words: tuple[str, ...], out: Path, as_json: bool, **options: Any) ->
     ids = [doc_id for doc_id in (options["docs"] or "").split(",") if doc_id]
     documents = chosen(collection.corpus, ids, options["limit"])
     if options["dry_run"]:
-        _say_plan(documents, out, step)
+        _say_plan(documents, out, step, options)
         return int(ExitCode.OK)
     workspace = Workspace(out)
     if step != "status":
-        with workspace.locked():
+        with workspace.told_disk(), workspace.locked():
             _run_step(step, collection, documents, workspace, options)
     result = summary(workspace, documents)
     if as_json:
@@ -214,13 +214,23 @@ def _write_pages(collection: Collection, workspace: Workspace, engine: str, writ
     say(f'{path}: {count:,} pages; load_dataset("nclue", "{config}") loads them on this machine')
 
 
-def _say_plan(documents: list[CorpusDocument], out: Path, step: str) -> None:
+def _say_plan(
+    documents: list[CorpusDocument], out: Path, step: str, options: dict[str, Any]
+) -> None:
+    from nclue_reconstruct.fetching import judge
+
     known = [document.n_bytes for document in documents if document.n_bytes is not None]
     pages = sum(document.n_pages or 0 for document in documents)
     click.echo(
         f"{step}: {len(documents)} documents into {out}; {sum(known) / 2**20:,.0f} MB known of "
         f"{len(known)}, {pages:,} pages known"
     )
+    if step not in ("run", "fetch"):
+        return
+    for document in documents:
+        verdict = judge(document, mirror=options["mirror"], allow_private=options["allow_private"])
+        if verdict is not None:
+            click.echo(f"  {document.doc_id}: {verdict.state}: {verdict.reason}")
 
 
 def _print_summary(result: dict[str, Any]) -> None:

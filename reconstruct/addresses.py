@@ -10,19 +10,32 @@ import ipaddress
 import socket
 from urllib.parse import urlsplit
 
-import requests
+from requests.utils import get_environ_proxies
 
 
 def address_problem(url: str, *, allow_private: bool = False) -> str | None:
-    """Why a URL may not be fetched, or None.
+    """Why a URL may not be fetched, or None; names are resolved.
+
+    Refused is what `literal_problem` refuses, and hosts that resolve to loopback, private,
+    link-local or other special addresses. Behind a proxy the proxy resolves names, so there only
+    literal addresses can be judged.
+    """
+    problem = literal_problem(url, allow_private=allow_private)
+    if problem or allow_private or get_environ_proxies(url):
+        return problem
+    parts = urlsplit(url)
+    return _resolved_problem(parts.hostname or "", parts.port or 443)
+
+
+def literal_problem(url: str, *, allow_private: bool = False) -> str | None:
+    """Why a URL may not be fetched, as far as its text tells (nothing is asked), or None.
 
     Refused are schemes other than http and https, names and passwords in the address, a missing
-    host, and hosts that resolve to loopback, private, link-local or other special addresses.
-    Behind a proxy the proxy resolves names, so there only literal addresses can be judged.
+    host, and loopback, private, link-local or other special addresses.
     """
     try:
         parts = urlsplit(url)
-        host, port = parts.hostname, parts.port or 443
+        host, _ = parts.hostname, parts.port
     except ValueError as err:
         return f"not a URL: {err}"
     if parts.scheme == "ftp":
@@ -36,11 +49,7 @@ def address_problem(url: str, *, allow_private: bool = False) -> str | None:
         return "the address holds a user name or password"
     if not host:
         return "the address has no host"
-    if allow_private:
-        return None
-    return _special(host) or (
-        None if requests.utils.get_environ_proxies(url) else _resolved_problem(host, port)
-    )
+    return None if allow_private else _special(host)
 
 
 def _resolved_problem(host: str, port: int) -> str | None:
@@ -55,12 +64,26 @@ def _resolved_problem(host: str, port: int) -> str | None:
     return None
 
 
+def peer_problem(address: str) -> str | None:
+    """Why the IP address of a connected peer may not be asked, or None."""
+    return _special(address)
+
+
 def _special(host: str) -> str | None:
     try:
         address = ipaddress.ip_address(host.split("%")[0])
     except ValueError:
         return None  # a name
-    mapped = getattr(address, "ipv4_mapped", None)
-    if (mapped or address).is_global and not address.is_multicast:
+    inner = _inner(address)
+    if inner.is_global and not inner.is_multicast:
         return None
     return f"{host} is no public address (allow it with --allow-private)"
+
+
+def _inner(
+    address: ipaddress.IPv4Address | ipaddress.IPv6Address,
+) -> ipaddress.IPv4Address | ipaddress.IPv6Address:
+    """The IPv4 address that some IPv6 addresses stand for."""
+    if isinstance(address, ipaddress.IPv6Address):
+        return address.ipv4_mapped or address.sixtofour or address
+    return address

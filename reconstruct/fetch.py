@@ -7,52 +7,42 @@ content type, length) decides nothing about the content: the bytes do.
 
 from __future__ import annotations
 
-import contextlib
 import email.utils
-import hashlib
-import json
-import os
 import random
-import re
+import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import IO, Any
 from urllib.parse import urljoin, urlsplit
 
 import requests
 import urllib3
-from nclue_reconstruct.addresses import address_problem
-from nclue_reconstruct.hosts import Hosts
+from nclue_reconstruct.addresses import address_problem, peer_problem
+from nclue_reconstruct.connections import Clock, open_session
+from nclue_reconstruct.hosts import Hosts, polite_address
+from nclue_reconstruct.parts import BLOCK, Part, is_coded
+from nclue_reconstruct.pdf_store import existing, remember
+from nclue_reconstruct.states import (
+    NETWORK,
+    NOT_PDF,
+    OK,
+    REDIRECT_LOOP,
+    RETRIED,
+    TIMEOUT,
+    TOO_LARGE,
+    TRUNCATED,
+    UNSAFE_URL,
+    ChangedError,
+    FetchError,
+    FetchResult,
+    state_of_status,
+)
 
 from nclue_core._version import __version__
-from nclue_core.files import sha256_file, write_text
 
-OK = "ok"
-CHANGED = "changed_at_source"  # a PDF with another hash; kept aside as .mismatch
-NOT_PDF = "not_pdf"  # a web page, a notice, anything that is no PDF
-GONE = "gone"  # 404, 410, or not in the mirror
-FORBIDDEN = "forbidden"  # 401, 403, 451
-RATE_LIMITED = "rate_limited"  # asked to wait longer than we do in one run
-SERVER_ERROR = "server_error"  # 5xx to the end
-TIMEOUT = "timeout"
-TRUNCATED = "truncated"  # the body ended early, again and again
-TOO_LARGE = "too_large"
-UNSAFE_URL = "unsafe_url"
-NETWORK = "network"  # no connection, no such host, broken protocol
-REDIRECT_LOOP = "redirect_loop"  # more redirects than are followed
-LANDING_ONLY = "landing_only"  # only a web page about the document is known
-FETCH_STATES = (
-    OK, CHANGED, NOT_PDF, GONE, FORBIDDEN, RATE_LIMITED, SERVER_ERROR, TIMEOUT, TRUNCATED,
-    TOO_LARGE, UNSAFE_URL, REDIRECT_LOOP, NETWORK, LANDING_ONLY,
-)  # fmt: skip
-_RETRIED = frozenset([RATE_LIMITED, SERVER_ERROR, TIMEOUT, TRUNCATED, NETWORK])
-
-_BLOCK = 1 << 17
-_STATUS = {404: GONE, 410: GONE, 401: FORBIDDEN, 403: FORBIDDEN, 451: FORBIDDEN,
-           429: RATE_LIMITED, 503: RATE_LIMITED, 408: TIMEOUT}  # fmt: skip
+_STARTS_OVER = 0.0  # seconds to wait before a try that only a bad part made necessary
 
 
 @dataclass(frozen=True)
@@ -78,43 +68,6 @@ class FetchSettings:
         return f"nclue/{__version__} (rebuilds the n-Clue benchmark{contact})"
 
 
-@dataclass(frozen=True)
-class FetchResult:
-    """What became of one document."""
-
-    state: str  # one of FETCH_STATES
-    reason: str  # empty where ok
-    n_bytes: int | None = None
-    sha256: str | None = None  # of what was received, also where it is not the recorded one
-    attempts: int = 0
-    seconds: float = 0.0
-
-
-class FetchError(Exception):
-    """A try that failed; ``state`` is one of FETCH_STATES."""
-
-    def __init__(self, state: str, reason: str, wait_s: float | None = None) -> None:
-        super().__init__(reason)
-        self.state = state
-        self.reason = reason
-        self.wait_s = wait_s  # what the server asks for
-
-    def result(self, attempts: int, seconds: float) -> FetchResult:
-        """The end of the document, if there is no other try."""
-        return FetchResult(self.state, self.reason, attempts=attempts, seconds=seconds)
-
-
-class _ChangedError(FetchError):
-    def __init__(self, reason: str, n_bytes: int, sha256: str) -> None:
-        super().__init__(CHANGED, reason)
-        self.n_bytes = n_bytes
-        self.sha256 = sha256
-
-    def result(self, attempts: int, seconds: float) -> FetchResult:
-        """With the size and hash that were found."""
-        return FetchResult(CHANGED, self.reason, self.n_bytes, self.sha256, attempts, seconds)
-
-
 class Fetcher:
     """Fetches documents; safe to use from several threads.
 
@@ -128,20 +81,33 @@ class Fetcher:
         self,
         settings: FetchSettings | None = None,
         hosts: Hosts | None = None,
-        sleep: Callable[[float], None] = time.sleep,
+        sleep: Callable[[float], object] | None = None,
         rng: random.Random | None = None,
     ) -> None:
         self.settings = settings or FetchSettings()
-        self._hosts = hosts or Hosts()
-        self._sleep = sleep
+        self._stopped = threading.Event()
+        self._sleep = sleep or self._stopped.wait
+        self.hosts = hosts or Hosts(sleep=self._sleep)
         self._rng = rng or random.Random()  # noqa: S311 - jitter, no secret
-        self._session = requests.Session()
-        adapter = requests.adapters.HTTPAdapter(pool_connections=64, pool_maxsize=64)
-        for scheme in ("http://", "https://"):
-            self._session.mount(scheme, adapter)
-        self._session.headers.update(
-            {"User-Agent": self.settings.user_agent, "Accept": "application/pdf, */*;q=0.5"}
-        )
+        self._clocks: set[Clock] = set()
+        headers = {
+            "User-Agent": self.settings.user_agent,
+            "Accept": "application/pdf, */*;q=0.5",
+            "Accept-Encoding": "identity",
+        }
+        self._trusting = open_session(headers, None)
+        self._wary = open_session(headers, _refuse_special_peers)
+
+    @property
+    def stopped(self) -> bool:
+        """Whether `stop` was called."""
+        return self._stopped.is_set()
+
+    def stop(self) -> None:
+        """End what runs, soon: waits return, connections are closed, nothing more is asked."""
+        self._stopped.set()
+        for clock in list(self._clocks):
+            clock.expire()
 
     def fetch(
         self, url: str, target: Path, sha256: str | None, *, trusted: bool = False
@@ -165,19 +131,21 @@ class Fetcher:
         if here is not None:
             return FetchResult(OK, "", *here, attempts=0, seconds=time.monotonic() - began)
         target.parent.mkdir(parents=True, exist_ok=True)
+        url = polite_address(url)
+        part = Part(target, url)
+        if part.is_whole(sha256):
+            return self._finish(part, target, sha256 or "", 0, began)
         failure = FetchError(NETWORK, "not tried")
         for attempt in range(1, self.settings.attempts + 1):
             try:
-                n_bytes, found = self._try(url, target, sha256, trusted)
-                remember(target, n_bytes, found)
-                seconds = time.monotonic() - began
-                return FetchResult(OK, "", n_bytes, found, attempt, seconds)
+                found = self._try(url, part, sha256, trusted)
+                return self._finish(part, target, found, attempt, began)
             except FetchError as err:
                 failure = err
                 wait_s = self._next_wait(err, attempt)
                 if wait_s is None:
                     return err.result(attempt, time.monotonic() - began)
-                self._hosts.pause(url, err.wait_s or 0.0)
+                self.hosts.pause(url, err.wait_s or 0.0)
                 self._sleep(wait_s)
         return failure.result(self.settings.attempts, time.monotonic() - began)
 
@@ -187,247 +155,201 @@ class Fetcher:
         Raises:
             FetchError: It cannot be fetched, or is larger than ``max_bytes``.
         """
-        try:
-            with self._hosts.turn(url), self._open(url, None, trusted) as response:
-                data: bytes = response.raw.read(max_bytes + 1, decode_content=True)
-        except (requests.RequestException, urllib3.exceptions.HTTPError) as err:
-            raise _network_failure(url, err) from err
+        data = b""
+
+        def read(response: requests.Response) -> None:
+            nonlocal data
+            data = response.raw.read(max_bytes + 1, decode_content=True)
+
+        self._exchange(url, None, trusted, read)
         if len(data) > max_bytes:
             raise FetchError(TOO_LARGE, f"{url}: more than {max_bytes:,} bytes")
         return data
 
+    def _finish(
+        self, part: Part, target: Path, sha256: str, attempts: int, began: float
+    ) -> FetchResult:
+        n_bytes = part.finish()
+        remember(target, n_bytes, sha256)
+        return FetchResult(OK, "", n_bytes, sha256, attempts, time.monotonic() - began)
+
     def _next_wait(self, failure: FetchError, attempt: int) -> float | None:
         """Seconds to wait before another try; None if there is none."""
-        if failure.state not in _RETRIED or attempt >= self.settings.attempts:
+        exhausted = attempt >= self.settings.attempts or self._stopped.is_set()
+        if failure.state not in RETRIED or exhausted:
             return None
         if failure.wait_s is not None:
             return failure.wait_s if failure.wait_s <= self.settings.max_wait_s else None
         grown = self.settings.first_wait_s * float(2 ** (attempt - 1))
         return min(grown * self._rng.uniform(0.5, 1.5), self.settings.max_wait_s)
 
-    def _try(self, url: str, target: Path, sha256: str | None, trusted: bool) -> tuple[int, str]:
-        part = _Part(target)
-        try:
-            with self._hosts.turn(url), self._open(url, part, trusted) as response:
-                n_bytes, found = self._receive(response, part)
-        except requests.Timeout as err:
-            raise FetchError(
-                TIMEOUT, f"{url}: no answer in time ({err.__class__.__name__})"
-            ) from err
-        except (requests.RequestException, urllib3.exceptions.HTTPError) as err:
-            raise _network_failure(url, err) from err
-        _judge(url, part.path, n_bytes, found, sha256, response)
-        part.finish(target)
-        return n_bytes, found
+    def _try(self, url: str, part: Part, sha256: str | None, trusted: bool) -> str:
+        """One download; returns the SHA-256 of the part, which is the wanted file then."""
+        body = _Body(part, sha256, self.settings)
+        self._exchange(url, part if sha256 else None, trusted, body.receive)
+        body.judge(url)
+        return body.sha256
 
-    def _open(self, url: str, part: _Part | None, trusted: bool) -> requests.Response:
-        """The answer after redirects, with its body not yet read."""
+    def _exchange(
+        self,
+        url: str,
+        part: Part | None,
+        trusted: bool,
+        read: Callable[[requests.Response], None],
+    ) -> None:
+        """Ask and read the answer, in its turn and its time; failures become FetchErrors."""
+        with self.hosts.turn(url):
+            clock = Clock(self.settings.total_timeout_s)
+            self._clocks.add(clock)
+            try:
+                with clock.running(), self._open(url, part, trusted) as response:
+                    read(response)
+                    if clock.expired:  # a body without a length seems to end there
+                        raise FetchError(TIMEOUT, "")
+            except (requests.RequestException, urllib3.exceptions.HTTPError, FetchError) as err:
+                raise self._failure(url, err, clock) from err
+            finally:
+                self._clocks.discard(clock)
+
+    def _failure(self, url: str, err: Exception, clock: Clock) -> FetchError:
+        if self._stopped.is_set():
+            return FetchError(NETWORK, f"{url}: stopped")
+        if clock.expired:
+            return FetchError(TIMEOUT, f"{url}: not whole within {clock.seconds:,.0f} s")
+        return err if isinstance(err, FetchError) else _network_failure(url, err)
+
+    def _open(self, url: str, part: Part | None, trusted: bool) -> requests.Response:
+        """The answer after redirects, with its body not yet read.
+
+        A mirror that the user named may be private; what it redirects to may not.
+        """
         here = url
         for _ in range(self.settings.max_redirects + 1):
-            allow = trusted or self.settings.allow_private
-            problem = address_problem(here, allow_private=allow)
-            if problem:
-                raise FetchError(UNSAFE_URL, f"{here}: {problem}")
-            response = self._session.get(
-                here,
-                stream=True,
-                allow_redirects=False,
-                headers={"Accept-Encoding": "identity", **(part.conditions() if part else {})},
-                timeout=(self.settings.connect_timeout_s, self.settings.read_timeout_s),
-            )
+            trusted = trusted and _same_origin(here, url)
+            response = self._get(here, part, trusted or self.settings.allow_private)
             if not response.is_redirect:
                 return self._checked(response, part)
             response.close()
-            here = urljoin(here, response.headers["location"])
+            there = polite_address(urljoin(here, response.headers["location"]))
+            if not _same_origin(here, there):
+                self.hosts.wait(there)
+            here = there
         limit = self.settings.max_redirects
         raise FetchError(REDIRECT_LOOP, f"{url}: more than {limit} redirects")
 
-    def _checked(self, response: requests.Response, part: _Part | None) -> requests.Response:
+    def _get(self, url: str, part: Part | None, allow_private: bool) -> requests.Response:
+        problem = address_problem(url, allow_private=allow_private)
+        if problem:
+            raise FetchError(UNSAFE_URL, f"{url}: {problem}")
+        if self._stopped.is_set():
+            raise FetchError(NETWORK, f"{url}: stopped")
+        session = self._trusting if allow_private else self._wary
+        return session.get(
+            url,
+            stream=True,
+            allow_redirects=False,
+            headers=part.conditions() if part else {},
+            timeout=(self.settings.connect_timeout_s, self.settings.read_timeout_s),
+        )
+
+    def _checked(self, response: requests.Response, part: Part | None) -> requests.Response:
         status = response.status_code
         if status == 200 or (status == 206 and part and part.continues(response)):
             return response
         response.close()
-        if part and status in (206, 416):  # not the rest of what we have: start over
+        if part and status in (206, 416):  # not the rest of what we have
             part.discard()
-            raise FetchError(TRUNCATED, f"{response.url}: the server cannot resume", wait_s=0.0)
-        state = _STATUS.get(status, SERVER_ERROR if status >= 500 else GONE)
+            reason = f"{response.url}: the server cannot resume"
+            raise FetchError(TRUNCATED, reason, _STARTS_OVER)
         reason = f"{response.url}: the server answered {status} {response.reason}"
         wait_s = retry_after(response.headers.get("retry-after"))
         if wait_s is not None and wait_s > self.settings.max_wait_s:
             reason += f" and asks to wait {wait_s:,.0f} s; run again later"
-        raise FetchError(state, reason, wait_s)
+        raise FetchError(state_of_status(status), reason, wait_s)
 
-    def _receive(self, response: requests.Response, part: _Part) -> tuple[int, str]:
-        settings = self.settings
-        coded = response.headers.get("content-encoding", "identity").lower() not in ("", "identity")
-        resumed = response.status_code == 206
-        expected = None if coded else _length(response)
-        deadline = time.monotonic() + settings.total_timeout_s
-        with part.writer(response, resumed) as (stream, digest, had):
-            if expected is not None and had + expected > settings.max_bytes:
-                raise FetchError(
-                    TOO_LARGE,
-                    f"{response.url}: {had + expected:,} bytes announced, at most "
-                    f"{settings.max_bytes:,} are taken",
-                )
-            total = had
-            while block := response.raw.read(_BLOCK, decode_content=coded):
-                total += len(block)
-                if total > settings.max_bytes:
-                    raise FetchError(
-                        TOO_LARGE, f"{response.url}: more than {settings.max_bytes:,} bytes"
-                    )
-                if time.monotonic() > deadline:
-                    raise FetchError(TIMEOUT, f"{response.url}: {total:,} bytes in "
-                                           f"{settings.total_timeout_s:,.0f} s")  # fmt: skip
+
+class _Body:
+    """The body of one answer: received into the part, then judged by its bytes."""
+
+    def __init__(self, part: Part, expected: str | None, settings: FetchSettings) -> None:
+        self.sha256 = ""
+        self._part = part
+        self._expected = expected
+        self._settings = settings
+        self._n_bytes = 0
+        self._resumed = False
+        self._framed = True
+        self._headers: dict[str, str] = {}
+
+    def receive(self, response: requests.Response) -> None:
+        """Write the body to the part, hashing it on the way.
+
+        Raises:
+            FetchError: It is too large, or shorter than announced.
+        """
+        coded = is_coded(response)
+        length = None if coded else _length(response)
+        self._resumed = response.status_code == 206
+        self._framed = length is not None or "transfer-encoding" in response.headers
+        self._headers = {name.lower(): value for name, value in response.headers.items()}
+        with self._part.writer(response, self._resumed) as (stream, digest, had):
+            self._check_size(response.url, had + (length or 0), "announced")
+            self._n_bytes = had
+            while block := response.raw.read(BLOCK, decode_content=coded):
+                self._n_bytes += len(block)
+                self._check_size(response.url, self._n_bytes, "arrived")
                 stream.write(block)
                 digest.update(block)
-            stream.flush()
-            os.fsync(stream.fileno())
-        if expected is not None and total - had != expected:
-            raise FetchError(
-                TRUNCATED, f"{response.url}: {total - had:,} of {expected:,} bytes arrived"
-            )
-        return total, digest.hexdigest()
+        arrived = self._n_bytes - had
+        if length is not None and arrived != length:
+            reason = f"{response.url}: {arrived:,} of {length:,} bytes arrived"
+            raise FetchError(TRUNCATED, reason)
+        self.sha256 = digest.hexdigest()
 
+    def judge(self, url: str) -> None:
+        """Accept the whole body, or say what it is instead.
 
-class _Part:
-    """The unfinished file, and what is known of where it came from."""
+        Raises:
+            FetchError: It is not the wanted file; the part is gone, or set aside.
+        """
+        if self._expected is not None and self.sha256 == self._expected:
+            return
+        if self._resumed:  # beginning and rest may be of two files: no judgement of the source
+            self._part.discard()
+            reason = f"{url}: the continued file is not the recorded one"
+            raise FetchError(TRUNCATED, reason, _STARTS_OVER)
+        head, tail = self._part.edges()
+        if b"%PDF-" not in head:
+            self._part.discard()
+            raise FetchError(NOT_PDF, f"{url}: {self._described(head)}: no PDF")
+        if not self._framed and b"%%EOF" not in tail:
+            self._part.discard()
+            reason = f"{url}: {self._n_bytes:,} bytes of unknown length without an end of file"
+            raise FetchError(TRUNCATED, reason)
+        if self._expected is not None:
+            raise self._changed(url)
 
-    def __init__(self, target: Path) -> None:
-        self.path = target.with_name(target.name + ".part")
-        self._note = target.with_name(target.name + ".part.json")
-
-    def conditions(self) -> dict[str, str]:
-        """Headers that ask for the rest, if it can be told whether the file is still the same."""
-        validator = self._validator()
-        size = self.path.stat().st_size if self.path.exists() else 0
-        if not validator or not size:
-            return {}
-        return {"Range": f"bytes={size}-", "If-Range": validator}
-
-    def continues(self, response: requests.Response) -> bool:
-        """Whether a 206 is exactly the rest of what we have, uncoded."""
-        size = self.path.stat().st_size if self.path.exists() else -1
-        found = re.fullmatch(
-            r"bytes (\d+)-\d+/(\d+|\*)", response.headers.get("content-range", "").strip()
+    def _described(self, head: bytes) -> str:
+        kind = self._headers.get("content-type", "no content type")
+        return (
+            f"{self._n_bytes:,} bytes of {kind} that begin {head[:60].decode('ascii', 'replace')!r}"
         )
-        coded = response.headers.get("content-encoding", "identity").lower() != "identity"
-        return found is not None and int(found[1]) == size and not coded
 
-    @contextlib.contextmanager
-    def writer(self, response: requests.Response, resumed: bool) -> Any:
-        """The stream, the hash so far and the bytes so far."""
-        digest = hashlib.sha256()
-        had = 0
-        if resumed:
-            with self.path.open("rb") as stream:
-                while block := stream.read(_BLOCK):
-                    digest.update(block)
-                    had += len(block)
-        else:
-            self.discard()
-            note = {"url": response.url, "validator": _validator_of(response)}
-            write_text(self._note, json.dumps(note))
-        with self.path.open("ab") as stream:
-            yield stream, digest, had
-
-    def finish(self, target: Path) -> None:
-        """Give the verified file its final name."""
-        self.path.replace(target)
-        self._note.unlink(missing_ok=True)
-        _sync_folder(target.parent)
-
-    def discard(self) -> None:
-        """Start over."""
-        self.path.unlink(missing_ok=True)
-        self._note.unlink(missing_ok=True)
-
-    def _validator(self) -> str | None:
-        try:
-            validator = json.loads(self._note.read_text(encoding="utf-8"))["validator"]
-        except (OSError, ValueError, KeyError, TypeError):
-            return None
-        return validator if isinstance(validator, str) else None
-
-
-def _validator_of(response: requests.Response) -> str | None:
-    """What lets a server say whether the file is unchanged: a strong ETag, or a date."""
-    if response.headers.get("content-encoding", "identity").lower() != "identity":
-        return None  # what we keep are the decoded bytes: ranges would not fit them
-    etag = response.headers.get("etag", "")
-    return etag if etag.startswith('"') else response.headers.get("last-modified")
-
-
-def _judge(
-    url: str, part: Path, n_bytes: int, found: str, expected: str | None,
-    response: requests.Response,
-) -> None:  # fmt: skip
-    """Accept the whole body, or say what it is instead; nothing wrong keeps its name."""
-    if expected is not None and found == expected:
-        return
-    with part.open("rb") as stream:
-        head = stream.read(1024)
-    kind = response.headers.get("content-type", "no content type")
-    target = part.with_name(part.name.removesuffix(".part"))
-    note = target.with_name(part.name + ".json")
-    note.unlink(missing_ok=True)
-    if b"%PDF-" not in head:
-        part.unlink()
-        shown = head[:60].decode("ascii", "replace")
-        raise FetchError(
-            NOT_PDF, f"{url}: {n_bytes:,} bytes of {kind} that begin {shown!r}: no PDF"
+    def _changed(self, url: str) -> ChangedError:
+        dated = self._headers.get("last-modified", "not dated")
+        etag = self._headers.get("etag", "none")
+        aside = self._part.set_aside()
+        reason = (
+            f"{url}: expected SHA-256 {self._expected}, found {self.sha256} "
+            f"({self._n_bytes:,} bytes, {dated}, ETag {etag}); kept as {aside.name}"
         )
-    if expected is None:
-        return
-    aside = target.with_name(target.name + ".mismatch")
-    part.replace(aside)
-    dated = response.headers.get("last-modified") or "not dated"
-    raise _ChangedError(
-        f"{url}: expected SHA-256 {expected}, found {found} ({n_bytes:,} bytes, {dated}); kept as "
-        f"{aside.name}",
-        n_bytes,
-        found,
-    )
+        return ChangedError(reason, self._n_bytes, self.sha256)
 
-
-def existing(target: Path, sha256: str | None, *, rehash: bool = False) -> tuple[int, str] | None:
-    """Size and hash of a file that is there and right; a wrong one is set aside.
-
-    The hash recorded beside it counts while size and time are as they were recorded.
-    """
-    if not target.is_file():
-        return None
-    known = None if rehash else recalled(target)
-    n_bytes = target.stat().st_size
-    found = known or sha256_file(target)
-    if sha256 is not None and found != sha256:
-        target.replace(target.with_name(target.name + ".mismatch"))
-        return None
-    if known is None:
-        remember(target, n_bytes, found)
-    return n_bytes, found
-
-
-def remember(target: Path, n_bytes: int, sha256: str) -> None:
-    """Note size, time and hash of a file beside it."""
-    note = {"n_bytes": n_bytes, "mtime_ns": target.stat().st_mtime_ns, "sha256": sha256}
-    write_text(_state_file(target), json.dumps(note))
-
-
-def recalled(target: Path) -> str | None:
-    """The noted hash, if the file is as it was noted."""
-    try:
-        note = json.loads(_state_file(target).read_text(encoding="utf-8"))
-        stat = target.stat()
-        same = (note["n_bytes"], note["mtime_ns"]) == (stat.st_size, stat.st_mtime_ns)
-        return str(note["sha256"]) if same else None
-    except (OSError, ValueError, KeyError, TypeError):
-        return None
-
-
-def _state_file(target: Path) -> Path:
-    return target.parent / ".state" / f"{target.name}.json"
+    def _check_size(self, url: str, n_bytes: int, how: str) -> None:
+        limit = self._settings.max_bytes
+        if n_bytes > limit:
+            reason = f"{url}: {n_bytes:,} bytes {how}, at most {limit:,} are taken"
+            raise FetchError(TOO_LARGE, reason)
 
 
 def retry_after(value: str | None) -> float | None:
@@ -451,56 +373,23 @@ def _length(response: requests.Response) -> int | None:
     return int(value) if value.isascii() and value.isdigit() and len(value) < 19 else None
 
 
+def _refuse_special_peers(address: str) -> None:
+    problem = peer_problem(address)
+    if problem:
+        raise FetchError(UNSAFE_URL, problem)
+
+
+def _same_origin(one: str, other: str) -> bool:
+    return urlsplit(one)[:2] == urlsplit(other)[:2]
+
+
 def _network_failure(url: str, err: Exception) -> FetchError:
     text = str(err)
-    if isinstance(err, urllib3.exceptions.ReadTimeoutError) or "timed out" in text.lower():
-        return FetchError(TIMEOUT, f"{url}: no byte for too long")
+    if isinstance(err, (requests.Timeout, urllib3.exceptions.TimeoutError)) or (
+        "timed out" in text.lower()
+    ):
+        return FetchError(TIMEOUT, f"{url}: no answer, or no byte for too long")
     if "IncompleteRead" in text or isinstance(err, urllib3.exceptions.ProtocolError):
         return FetchError(TRUNCATED, f"{url}: the connection ended early")
     host = urlsplit(url).hostname
     return FetchError(NETWORK, f"{url}: no connection to {host} ({err.__class__.__name__})")
-
-
-def _sync_folder(folder: Path) -> None:
-    """Make the rename itself durable, where the system can."""
-    with contextlib.suppress(OSError):
-        handle = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)
-
-
-def copy_from(
-    source: Path, target: Path, sha256: str | None, *, rehash: bool = False
-) -> FetchResult:
-    """Take a PDF from a folder (a mirror) instead; the hash is checked all the same."""
-    began = time.monotonic()
-    here = existing(target, sha256, rehash=rehash)
-    if here is not None:
-        return FetchResult(OK, "", *here)
-    if not source.is_file():
-        return FetchResult(GONE, f"{source}: not in the mirror")
-    target.parent.mkdir(parents=True, exist_ok=True)
-    part = target.with_name(target.name + ".part")
-    with source.open("rb") as original, part.open("wb") as copy:
-        n_bytes, found = _copy(original, copy)
-    if sha256 is not None and found != sha256:
-        part.unlink()
-        reason = f"{source}: expected SHA-256 {sha256}, found {found}"
-        return FetchResult(CHANGED, reason, n_bytes, found)
-    part.replace(target)
-    remember(target, n_bytes, found)
-    return FetchResult(OK, "", n_bytes, found, 1, time.monotonic() - began)
-
-
-def _copy(original: IO[bytes], copy: IO[bytes]) -> tuple[int, str]:
-    digest = hashlib.sha256()
-    n_bytes = 0
-    while block := original.read(_BLOCK):
-        digest.update(block)
-        copy.write(block)
-        n_bytes += len(block)
-    copy.flush()
-    os.fsync(copy.fileno())
-    return n_bytes, digest.hexdigest()

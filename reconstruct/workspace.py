@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import time
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -10,12 +11,19 @@ from typing import Any
 
 from filelock import FileLock, Timeout
 
-from nclue_core.errors import InputError, UsageError
+from nclue_core.errors import InputError, NClueError, UsageError
 from nclue_core.files import unsafe_id_reason
 from nclue_core.jsonl import read_jsonl, write_jsonl
 from nclue_core.schema import CorpusDocument
 
 SAVE_EVERY_S = 5.0
+_DISK_ERRORS = {
+    errno.ENOSPC: "the disk is full",
+    errno.EDQUOT: "the quota of the disk is used up",
+    errno.EROFS: "the disk can only be read",
+    errno.EACCES: "not allowed to write",
+    errno.EIO: "the disk fails",
+}
 
 
 class Workspace:
@@ -69,6 +77,24 @@ class Workspace:
             raise UsageError(
                 f"another run works in {self.root}; wait for it, or choose another --out"
             ) from None
+
+    @contextlib.contextmanager
+    def told_disk(self) -> Iterator[None]:
+        """Say what to do where the disk is full or cannot be written; what is there stays.
+
+        Raises:
+            NClueError: Instead of such an OSError.
+        """
+        try:
+            yield
+        except OSError as err:
+            what = _DISK_ERRORS.get(err.errno or 0)
+            if what is None:
+                raise
+            raise NClueError(
+                f"{self.root}: {what} ({err}); what is done is kept: make room or choose another "
+                "--out, then run the same command again"
+            ) from err
 
     def _sweep(self) -> None:
         """Remove what a killed run was about to write; nothing else writes here now."""

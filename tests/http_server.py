@@ -12,13 +12,19 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 @dataclass
 class Answer:
-    """One answer; ``cut`` sends only so many bytes of the body and closes the connection."""
+    """One answer.
+
+    ``cut`` sends only so many bytes of the body and closes the connection; ``framed=False``
+    announces no length; ``trickle`` sends the "head" or "body" byte by byte for some seconds.
+    """
 
     status: int = 200
     body: bytes = b""
     headers: dict[str, str] = field(default_factory=dict)
     cut: int | None = None
     delay_s: float = 0.0
+    framed: bool = True
+    trickle: str | None = None
 
 
 @dataclass
@@ -72,14 +78,20 @@ class Server:
     def _send(self, handler: BaseHTTPRequestHandler, answer: Answer) -> None:
         if answer.delay_s:
             threading.Event().wait(answer.delay_s)
+        if answer.trickle == "head":
+            return _trickle(handler, b"HTTP/1.1 200 OK\r\nX: " + b"x" * 1000)
         handler.send_response(answer.status)
-        headers = {"Content-Length": str(len(answer.body)), **answer.headers}
+        framing = {"Content-Length": str(len(answer.body))} if answer.framed else {}
+        headers = {**framing, **answer.headers}
         for name, value in headers.items():
             handler.send_header(name, value.replace("{BASE}", self.base))
         handler.end_headers()
+        if answer.trickle == "body":
+            return _trickle(handler, answer.body)
         handler.wfile.write(answer.body if answer.cut is None else answer.body[: answer.cut])
-        if answer.cut is not None:
+        if answer.cut is not None or not answer.framed:
             handler.close_connection = True
+        return None
 
     @contextmanager
     def running(self) -> Iterator[Server]:
@@ -92,3 +104,10 @@ class Server:
             self._http.shutdown()
             self._http.server_close()
             thread.join()
+
+
+def _trickle(handler: BaseHTTPRequestHandler, data: bytes) -> None:
+    handler.close_connection = True
+    for i in range(60):
+        handler.wfile.write(data[i : i + 1])
+        threading.Event().wait(0.05)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from nclue_reconstruct.fetch import FETCH_STATES, FetchSettings
+from nclue_reconstruct.fetch import FetchSettings
+from nclue_reconstruct.states import FETCH_STATES
 
 
 def test_card_lists_exactly_the_states_of_fetching(project_dir: Path) -> None:

@@ -8,6 +8,7 @@ import hashlib
 import importlib.util
 import json
 import os
+import socket
 import threading
 import time
 from collections.abc import Iterator
@@ -17,8 +18,10 @@ from typing import Any
 import pytest
 from http_server import Answer, Seen, Server
 from nclue_reconstruct.addresses import address_problem
-from nclue_reconstruct.fetch import Fetcher, FetchResult, FetchSettings, existing, retry_after
-from nclue_reconstruct.hosts import HostLimit, Hosts
+from nclue_reconstruct.fetch import Fetcher, FetchSettings, retry_after
+from nclue_reconstruct.hosts import HostLimit, Hosts, polite_address
+from nclue_reconstruct.pdf_store import existing
+from nclue_reconstruct.states import FetchResult
 
 PDF = b"%PDF-1.4\n" + bytes(range(256)) * 8 + b"\n%%EOF\n"
 SHA = hashlib.sha256(PDF).hexdigest()
@@ -137,10 +140,10 @@ def test_resume_asks_for_the_rest_under_the_same_version(server: Server, client:
     assert server.seen[1].headers["if-range"] == '"v1"'
 
 
-def part_file(client: Client, data: bytes, validator: str | None = '"v1"') -> None:
+def part_file(client: Client, url: str, data: bytes, validator: str | None = '"v1"') -> None:
     client.target.parent.mkdir(parents=True, exist_ok=True)
     client.target.with_name("doc.pdf.part").write_bytes(data)
-    note = {"url": "x", "validator": validator}
+    note = {"url": url, "validator": validator}
     client.target.with_name("doc.pdf.part.json").write_text(json.dumps(note))
 
 
@@ -158,26 +161,87 @@ BAD_RESUMES = {
 
 @pytest.mark.parametrize("name", BAD_RESUMES)
 def test_a_resume_that_does_not_fit_starts_over(name: str, server: Server, client: Client) -> None:
-    part_file(client, PDF[:500])
+    part_file(client, server.base + "/a", PDF[:500])
     server.answers["/a"] = list(BAD_RESUMES[name])
     assert client.get(server.base + "/a").state == "ok"
     assert client.target.read_bytes() == PDF
+    assert server.seen[0].headers["range"] == "bytes=500-"
+    assert not any(client.waits)  # nobody asked us to wait
 
 
-def test_parts_without_a_validator_are_not_resumed(server: Server, client: Client) -> None:
-    part_file(client, b"x" * 300, validator=None)
+@pytest.mark.parametrize(("path", "validator"), [("/a", None), ("/other", '"v1"')])
+def test_parts_of_unknown_version_or_another_address_are_not_resumed(
+    path: str, validator: str | None, server: Server, client: Client
+) -> None:
+    part_file(client, server.base + path, PDF[:300], validator)
     server.answers["/a"] = ranged
     assert client.get(server.base + "/a").state == "ok"
     assert "range" not in server.seen[0].headers
 
 
-def test_a_resumed_file_with_wrong_beginnings_is_not_accepted(
+def test_a_damaged_part_is_fetched_again_and_the_source_not_blamed(
     server: Server, client: Client
 ) -> None:
-    part_file(client, b"%PDF-" + b"x" * 495)
+    part_file(client, server.base + "/a", b"%PDF-" + b"x" * 495)
     server.answers["/a"] = ranged
-    assert client.get(server.base + "/a").state == "changed_at_source"
-    assert not client.target.exists()
+    assert client.get(server.base + "/a").state == "ok"
+    assert client.target.read_bytes() == PDF
+    assert ["range" in seen.headers for seen in server.seen] == [True, False]
+    assert client.leftovers() == []
+
+
+def test_a_part_that_is_whole_gets_its_name_without_a_request(
+    server: Server, client: Client
+) -> None:
+    part_file(client, "http://elsewhere/", PDF, None)
+    assert client.get(server.base + "/a").state == "ok"
+    assert (server.seen, client.leftovers()) == ([], [])
+
+
+def test_without_a_recorded_hash_nothing_is_resumed(server: Server, client: Client) -> None:
+    part_file(client, server.base + "/a", b"%PDF-" + b"x" * 495)
+    server.answers["/a"] = ranged
+    assert client.get(server.base + "/a", None).sha256 == SHA
+    assert "range" not in server.seen[0].headers
+
+
+def test_an_end_that_nobody_announced_is_not_taken_for_another_edition(
+    server: Server, client: Client
+) -> None:
+    server.answers["/a"] = [Answer(200, PDF, cut=900, framed=False), Answer(200, PDF)]
+    result = client.get(server.base + "/a")
+    assert (result.state, result.attempts) == ("ok", 2)
+
+
+@pytest.mark.parametrize("phase", ["head", "body"])
+def test_a_trickle_of_bytes_ends_with_the_time_of_the_try(
+    phase: str, server: Server, tmp_path: Path
+) -> None:
+    client = Client(tmp_path, total_timeout_s=0.5, attempts=1)
+    server.answers["/a"] = [Answer(200, PDF, ETAG, trickle=phase)]
+    began = time.monotonic()
+    result = client.get(server.base + "/a")
+    assert (result.state, "not whole within" in result.reason) == ("timeout", True)
+    assert time.monotonic() - began < 2
+
+
+def test_stopping_ends_downloads_and_waits(server: Server, tmp_path: Path) -> None:
+    client = Client(tmp_path, read_timeout_s=30.0)
+    server.answers["/a"] = [Answer(200, PDF, delay_s=1.5)]
+    timer = threading.Timer(0.2, client.fetcher.stop)
+    timer.start()
+    began = time.monotonic()
+    result = client.get(server.base + "/a")
+    assert (result.state, result.attempts) == ("network", 1)
+    assert time.monotonic() - began < 1
+
+
+@pytest.mark.parametrize("status", [204, 300, 304, 400, 406, 418])
+def test_other_answers_are_not_called_gone(status: int, server: Server, client: Client) -> None:
+    server.answers["/a"] = [Answer(status, b"")]
+    result = client.get(server.base + "/a")
+    assert (result.state, result.attempts) == ("unexpected_answer", 1)
+    assert str(status) in result.reason
 
 
 def test_coded_bodies_are_hashed_as_the_pdf_they_hold(server: Server, client: Client) -> None:
@@ -265,7 +329,9 @@ REFUSED_ADDRESSES = [
     "ftp://ftp.ncbi.nlm.nih.gov/pub/x.tar.gz", "file:///etc/passwd", "http://", "x.pdf",
     "http://user:secret@example.org/", "http://127.0.0.1/", "http://[::1]/", "http://10.1.2.3/",
     "http://169.254.169.254/latest", "http://[::ffff:10.0.0.1]/", "http://0.0.0.0/",
-    "http://localhost/", "http://224.0.0.1/", "http://[fe80::1%25eth0]/", "http://example.org:x/",
+    "http://localhost/",
+    "http://2130706433/", "http://[2002:a00:1::]/", "http://224.0.0.1/",
+    "http://[fe80::1%25eth0]/", "http://example.org:x/",
 ]  # fmt: skip
 
 
@@ -277,6 +343,50 @@ def test_addresses_that_may_not_be_fetched(url: str) -> None:
 def test_public_addresses_and_private_ones_where_allowed() -> None:
     assert address_problem("https://8.8.8.8/x.pdf") is None
     assert address_problem("http://127.0.0.1/x.pdf", allow_private=True) is None
+
+
+def test_the_address_reached_is_judged_not_only_the_name(
+    server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A name that changes its address between check and use."""
+    resolve = socket.getaddrinfo
+    answers = [("8.8.8.8", 80)]
+
+    def changing(host: str, *args: Any, **options: Any) -> Any:
+        if host == "rebound.example.org" and answers:
+            return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", answers.pop())]
+        return resolve("127.0.0.1", *args, **options)
+
+    monkeypatch.setattr(socket, "getaddrinfo", changing)
+    client = Client(tmp_path, allow_private=False)
+    port = server.base.rpartition(":")[2]
+    result = client.get(f"http://rebound.example.org:{port}/a")
+    assert (result.state, answers, server.seen) == ("unsafe_url", [], [])
+    assert "127.0.0.1 is no public address" in result.reason
+
+
+def test_a_mirror_may_be_private_but_not_lead_elsewhere(server: Server, tmp_path: Path) -> None:
+    client = Client(tmp_path, allow_private=False)
+    server.answers["/a"] = [Answer(302, b"", {"Location": "/b"})]
+    server.answers["/b"] = [Answer(200, PDF)]
+    server.answers["/c"] = [Answer(302, b"", {"Location": "http://127.0.0.1:9/x"})]
+
+    def get(path: str, name: str) -> str:
+        target = client.target.with_name(name)
+        return client.fetcher.fetch(server.base + path, target, SHA, trusted=True).state
+
+    assert get("/a", "a.pdf") == "ok"
+    assert get("/c", "c.pdf") == "unsafe_url"
+
+
+def test_proxies_of_the_environment_are_used(
+    server: Server, client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("NO_PROXY", "no_proxy"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("http_proxy", server.base)
+    server.answers["http://papers.example.org/a"] = [Answer(200, PDF)]
+    assert client.get("http://papers.example.org/a").state == "ok"
 
 
 def test_unreachable_hosts_end_as_network(tmp_path: Path) -> None:
@@ -316,10 +426,23 @@ def test_hosts_are_asked_one_after_the_other_and_do_not_hold_up_each_other() -> 
     assert waits[-1] == ("wait", 9.0)
 
 
+@pytest.mark.parametrize(
+    ("url", "expected"),
+    [
+        ("http://arxiv.org/pdf/2001.1v1", "https://export.arxiv.org/pdf/2001.1v1"),
+        ("https://www.arxiv.org/pdf/1", "https://export.arxiv.org/pdf/1"),
+        ("https://arxiv.org.evil.org/pdf/1", "https://arxiv.org.evil.org/pdf/1"),
+        ("https://example.org/arxiv.org/", "https://example.org/arxiv.org/"),
+    ],
+)
+def test_arxiv_is_asked_at_its_host_for_programs(url: str, expected: str) -> None:
+    assert polite_address(url) == expected
+
+
 CASES = {
     "D01": "not_pdf", "D01.pdf_as_html_type": "ok", "D02": "ok", "D05": "ok", "D07": "ok",
     "D07.range_with_gzip": "ok", "D08": "ok", "D08.bad_retry_after": "rate_limited", "D09": "ok",
-    "D10": "changed_at_source", "D18": "redirect_loop",
+    "D10": "changed_at_source", "D12": "gone", "D18": "redirect_loop",
 }  # fmt: skip
 
 
@@ -338,7 +461,8 @@ def test_recorded_servers(name: str, shared_dir: Path, tmp_path: Path) -> None:
         client = Client(tmp_path)
         row = served.manifest[0]
         if served.precondition:
-            part_file(client, PDF[:400])
+            fixture = shared_dir / "cases" / "fixtures" / "tiny3.pdf"
+            part_file(client, row["url"], fixture.read_bytes()[:400])
         result = client.get(row["url"], row.get("sha256"))
     finally:
         served.shutdown()

@@ -1,0 +1,101 @@
+"""PDFs under their final names: what is there, whether it is right, and copies from a folder."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import threading
+import time
+from pathlib import Path
+from typing import IO
+
+from nclue_reconstruct.parts import BLOCK
+from nclue_reconstruct.states import CHANGED, GONE, NOT_PDF, OK, FetchResult
+
+from nclue_core.files import sha256_file
+
+
+def existing(target: Path, sha256: str | None, *, rehash: bool = False) -> tuple[int, str] | None:
+    """Size and hash of a file that is there and right; a wrong one is set aside.
+
+    The hash recorded beside it counts while size and time are as they were recorded.
+    """
+    if not target.is_file():
+        return None
+    known = None if rehash else recalled(target)
+    n_bytes = target.stat().st_size
+    found = known or sha256_file(target)
+    if sha256 is not None and found != sha256:
+        target.replace(target.with_name(target.name + ".mismatch"))
+        return None
+    if known is None:
+        remember(target, n_bytes, found)
+    return n_bytes, found
+
+
+def remember(target: Path, n_bytes: int, sha256: str) -> None:
+    """Note size, time and hash of a file beside it."""
+    note = {"n_bytes": n_bytes, "mtime_ns": target.stat().st_mtime_ns, "sha256": sha256}
+    path = _state_file(target)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.{threading.get_ident()}.tmp")
+    # Renamed, so never half there, but not flushed: if a power cut takes it, the PDF is hashed.
+    temporary.write_text(json.dumps(note), encoding="utf-8")
+    temporary.replace(path)
+
+
+def recalled(target: Path) -> str | None:
+    """The noted hash, if the file is as it was noted."""
+    try:
+        note = json.loads(_state_file(target).read_text(encoding="utf-8"))
+        stat = target.stat()
+        same = (note["n_bytes"], note["mtime_ns"]) == (stat.st_size, stat.st_mtime_ns)
+        return str(note["sha256"]) if same else None
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+def _state_file(target: Path) -> Path:
+    return target.parent / ".state" / f"{target.name}.json"
+
+
+def copy_from(
+    source: Path, target: Path, sha256: str | None, *, rehash: bool = False
+) -> FetchResult:
+    """Take a PDF from a folder (a mirror) instead; the hash is checked all the same."""
+    began = time.monotonic()
+    here = existing(target, sha256, rehash=rehash)
+    if here is not None:
+        return FetchResult(OK, "", *here)
+    if not source.is_file():
+        return FetchResult(GONE, f"{source}: not in the mirror")
+    target.parent.mkdir(parents=True, exist_ok=True)
+    part = target.with_name(target.name + ".part")
+    with source.open("rb") as original, part.open("wb") as copy:
+        n_bytes, found = _copy(original, copy)
+    if sha256 is not None and found != sha256:
+        is_pdf = b"%PDF-" in _head(part)
+        part.unlink()
+        reason = f"{source}: expected SHA-256 {sha256}, found {found}"
+        return FetchResult(CHANGED if is_pdf else NOT_PDF, reason, n_bytes, found)
+    part.replace(target)
+    remember(target, n_bytes, found)
+    return FetchResult(OK, "", n_bytes, found, 1, time.monotonic() - began)
+
+
+def _head(path: Path) -> bytes:
+    with path.open("rb") as stream:
+        return stream.read(1024)
+
+
+def _copy(original: IO[bytes], copy: IO[bytes]) -> tuple[int, str]:
+    digest = hashlib.sha256()
+    n_bytes = 0
+    while block := original.read(BLOCK):
+        digest.update(block)
+        copy.write(block)
+        n_bytes += len(block)
+    copy.flush()
+    os.fsync(copy.fileno())
+    return n_bytes, digest.hexdigest()
