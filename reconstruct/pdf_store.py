@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import threading
 import time
 from pathlib import Path
 from typing import IO
@@ -38,11 +37,9 @@ def remember(target: Path, n_bytes: int, sha256: str) -> None:
     """Note size, time and hash of a file beside it."""
     note = {"n_bytes": n_bytes, "mtime_ns": target.stat().st_mtime_ns, "sha256": sha256}
     path = _state_file(target)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.{threading.get_ident()}.tmp")
-    # Renamed, so never half there, but not flushed: if a power cut takes it, the PDF is hashed.
-    temporary.write_text(json.dumps(note), encoding="utf-8")
-    temporary.replace(path)
+    path.parent.mkdir(exist_ok=True)
+    # Neither renamed nor flushed: half a note is none, and then the PDF is hashed.
+    path.write_text(json.dumps(note), encoding="utf-8")
 
 
 def recalled(target: Path) -> str | None:

@@ -389,6 +389,18 @@ def test_proxies_of_the_environment_are_used(
     assert client.get("http://papers.example.org/a").state == "ok"
 
 
+def test_passwords_of_netrc_are_not_sent(
+    server: Server, client: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    netrc = tmp_path / "netrc"
+    netrc.write_text("machine 127.0.0.1 login me password secret\n")
+    netrc.chmod(0o600)
+    monkeypatch.setenv("NETRC", str(netrc))
+    server.answers["/a"] = [Answer(200, PDF)]
+    assert client.get(server.base + "/a").state == "ok"
+    assert "authorization" not in server.seen[0].headers
+
+
 def test_unreachable_hosts_end_as_network(tmp_path: Path) -> None:
     client = Client(tmp_path, attempts=2)
     assert client.get("http://127.0.0.1:1/a").state == "network"
