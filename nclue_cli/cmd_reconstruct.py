@@ -51,6 +51,10 @@ OCR_ENGINES = ("auto", "mineru", "tesseract", "text")
 @click.option("--engine", type=click.Choice(["local", "ray"]), default="local",
               show_default=True, help="Where rendering and OCR run.")  # fmt: skip
 @click.option("--ray-address", metavar="ADDRESS", help="Of a running Ray cluster.")
+@click.option("--ray-cpus", type=click.FloatRange(0.01), default=1, show_default=True,
+              help="What Ray sets aside for a document.")  # fmt: skip
+@click.option("--ray-gpus", type=click.FloatRange(0), default=0, show_default=True,
+              help="The same, for MinerU.")  # fmt: skip
 @click.option("--rehash", is_flag=True, help="Hash PDFs that are there again.")
 @click.option("--allow-private", is_flag=True, help="Also fetch from private addresses.")
 @click.option("--dry-run", is_flag=True, help="Say what would be done.")
@@ -74,7 +78,7 @@ def command(words: tuple[str, ...], out: Path, as_json: bool, **options: Any) ->
     if options["dry_run"]:
         _say_plan(documents, out, step, options)
         return int(ExitCode.OK)
-    workspace = Workspace(out)
+    workspace = Workspace(out.absolute())  # workers on other machines have other folders
     if step != "status":
         with workspace.told_disk(), workspace.locked():
             _run_step(step, collection, documents, workspace, options)
@@ -111,7 +115,13 @@ def _run_step(
     from nclue_reconstruct import pipeline
 
     jobs = options["jobs"] or os.cpu_count() or 1
-    parallel = pipeline.Parallel(jobs, options["engine"], address=options["ray_address"])
+    parallel = pipeline.Parallel(
+        jobs,
+        options["engine"],
+        address=options["ray_address"],
+        cpus=options["ray_cpus"],
+        gpus=options["ray_gpus"],
+    )
     # Missing programs are found before anything is fetched.
     engine = _engine(options) if step in ("run", "ocr", "pages") else None
     if step in ("run", "fetch"):

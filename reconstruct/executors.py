@@ -7,17 +7,19 @@ that hangs, crashes or eats the memory loses itself alone. The serial executor i
 from __future__ import annotations
 
 import queue
+import socket
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from nclue_reconstruct.limits import DEFAULT_MEMORY_MB, Worker, run_limited
-from nclue_reconstruct.outcome import DocumentError, DocumentOutcome
+from nclue_reconstruct.outcome import CRASHED, DocumentError, DocumentOutcome
 
 from nclue_core.errors import UsageError, require
 
 EXECUTORS = ("local", "ray")
+MAX_LOSSES = 3  # a task is started again so often when its machine is lost
 
 
 @dataclass(frozen=True)
@@ -37,6 +39,8 @@ def run_calls(
     jobs: int = 1,
     memory_mb: int = DEFAULT_MEMORY_MB,
     address: str | None = None,
+    cpus: float = 1,
+    gpus: float = 0,
 ) -> Iterator[tuple[str, DocumentOutcome]]:
     """Yield (doc_id, outcome) as the calls end, in any order.
 
@@ -46,6 +50,8 @@ def run_calls(
         jobs: Worker processes on this machine (with Ray: tasks at once at most).
         memory_mb: Limit of each worker.
         address: Of a Ray cluster; None starts Ray on this machine.
+        cpus: What Ray sets aside for a task; the cluster must have it.
+        gpus: The same, for MinerU on machines with graphics processors.
 
     Raises:
         MissingDependencyError: Ray is not installed.
@@ -53,7 +59,7 @@ def run_calls(
     if engine not in EXECUTORS:
         raise UsageError(f"engine {engine!r}; there are {', '.join(EXECUTORS)}")
     if engine == "ray":
-        return _on_ray(calls, jobs, memory_mb, address)
+        return _on_ray(calls, jobs, memory_mb, address, {"num_cpus": cpus, "num_gpus": gpus})
     if jobs <= 1:
         return _serial(calls, memory_mb)
     return _in_workers(calls, jobs, memory_mb)
@@ -135,13 +141,18 @@ def _ray_call(call: Call, memory_mb: int) -> DocumentOutcome:
 
 
 def _on_ray(
-    calls: Sequence[Call], jobs: int, memory_mb: int, address: str | None
+    calls: Sequence[Call],
+    jobs: int,
+    memory_mb: int,
+    address: str | None,
+    resources: dict[str, float],
 ) -> Iterator[tuple[str, DocumentOutcome]]:
     ray = require("ray", extra="ray", purpose="--engine ray")
     started = not ray.is_initialized()
     if started:
-        ray.init(address=address, log_to_driver=False, include_dashboard=False)
-    task = ray.remote(num_cpus=1, max_retries=2)(_ray_call)
+        _start_ray(ray, address)
+    # Tasks lost with their machine run again elsewhere: pages that are there are not made again.
+    task = ray.remote(max_retries=MAX_LOSSES, **resources)(_ray_call)
     try:
         left = list(reversed(calls))
         running: dict[Any, str] = {}
@@ -151,7 +162,41 @@ def _on_ray(
                 running[task.remote(call, memory_mb)] = call.doc_id
             done, _ = ray.wait(list(running), num_returns=1)
             for reference in done:
-                yield running.pop(reference), ray.get(reference)
+                yield running.pop(reference), _ray_result(ray, reference)
     finally:
         if started:
             ray.shutdown()
+
+
+def _start_ray(ray: Any, address: str | None) -> None:
+    """Join a cluster, or start one on this machine."""
+    if address is None:
+        ray.init(log_to_driver=False, include_dashboard=False)
+        return
+    _check_listening(address)
+    try:
+        ray.init(address=address, log_to_driver=False)
+    except (ConnectionError, ValueError) as err:
+        raise UsageError(f"no Ray cluster at {address!r}: {err}") from err
+
+
+def _check_listening(address: str) -> None:
+    """Find out at once that nobody listens; Ray itself tries for five minutes."""
+    host, _, port = address.rpartition("://")[2].partition("/")[0].rpartition(":")
+    if not host or not port.isdigit():
+        return  # "auto" and other names that Ray resolves itself
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), timeout=10).close()
+    except (OSError, OverflowError) as err:
+        raise UsageError(f"no Ray cluster at {address!r}: {err}") from err
+
+
+def _ray_result(ray: Any, reference: Any) -> DocumentOutcome:
+    """The outcome; a task whose machines died again and again loses its document alone."""
+    try:
+        done: DocumentOutcome = ray.get(reference)
+    except (ray.exceptions.WorkerCrashedError, ray.exceptions.NodeDiedError,
+            ray.exceptions.OutOfMemoryError) as err:  # fmt: skip
+        reason = f"lost with its machine {MAX_LOSSES + 1} times ({type(err).__name__})"
+        return DocumentOutcome(CRASHED, reason, 0, None, 0.0)
+    return done

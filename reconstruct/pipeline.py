@@ -42,6 +42,8 @@ class Parallel:
     engine: str = "local"
     memory_mb: int = 4096
     address: str | None = None  # of a Ray cluster
+    cpus: float = 1  # of a Ray task
+    gpus: float = 0
 
 
 def verify_documents(
@@ -138,6 +140,8 @@ def _run(
         jobs=parallel.jobs,
         memory_mb=parallel.memory_mb,
         address=parallel.address,
+        cpus=parallel.cpus,
+        gpus=parallel.gpus,
     )
     with contextlib.closing(running):  # type: ignore[type-var]
         try:

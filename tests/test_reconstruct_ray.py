@@ -1,0 +1,98 @@
+"""On Ray: the same bytes as one by one, and a machine that dies loses and repeats nothing.
+
+Runs where Ray is installed (extra ``ray``); some seconds per cluster.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+import warnings
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from nclue_reconstruct.executors import Call, run_calls
+from nclue_reconstruct.outcome import DocumentOutcome
+
+from nclue_core import UsageError
+from nclue_core.files import write_text
+
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore")
+    ray = pytest.importorskip("ray", reason="Ray is not installed")
+
+pytestmark = pytest.mark.filterwarnings("default")  # Ray's own are not ours to forbid
+
+
+@pytest.fixture
+def cluster(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    """A head without room for tasks, to add machines to."""
+    from ray.cluster_utils import Cluster
+
+    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parent))  # for the functions below
+
+    made = Cluster(initialize_head=True, head_node_args={"num_cpus": 0})
+    yield made
+    ray.shutdown()
+    made.shutdown()
+
+
+def slow_page(doc_id: str, out: str, seconds: float) -> DocumentOutcome:
+    """Leave a mark of each start, then write the result as the steps do: whole, or not at all."""
+    with (Path(out) / f"{doc_id}.starts").open("a") as stream:
+        stream.write("started\n")
+    time.sleep(seconds)
+    write_text(Path(out) / f"{doc_id}.json", f"text of {doc_id}\n")
+    return DocumentOutcome("ok", "", 1, 1, 0.0)
+
+
+def written(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in folder.glob("*.json")}
+
+
+def test_a_machine_that_dies_in_mid_run_loses_and_repeats_nothing(
+    cluster: Any, tmp_path: Path
+) -> None:
+    cluster.add_node(num_cpus=2)
+    doomed = cluster.add_node(num_cpus=2)
+    cluster.wait_for_nodes()
+    serial, shared = tmp_path / "serial", tmp_path / "ray"
+    for folder in (serial, shared):
+        folder.mkdir()
+    names = [f"d{i:02d}" for i in range(12)]
+    list(run_calls([Call(n, slow_page, (n, str(serial), 0.0), 60.0) for n in names]))
+    calls = [Call(n, slow_page, (n, str(shared), 2.0), 60.0) for n in names]
+
+    def kill() -> None:
+        while len(list(shared.glob("*.starts"))) < 4:  # both machines are at work
+            time.sleep(0.05)
+        cluster.remove_node(doomed, allow_graceful=False)
+
+    killer = threading.Thread(target=kill)
+    killer.start()
+    ended = list(run_calls(calls, engine="ray", jobs=4, address=cluster.address))
+    killer.join()
+    assert Counter(doc_id for doc_id, _ in ended) == Counter(names)
+    assert {outcome.state for _, outcome in ended} == {"ok"}
+    assert written(shared) == written(serial)
+    starts = [len(path.read_text().splitlines()) for path in shared.glob("*.starts")]
+    assert max(starts) > 1  # something was lost, and started again
+    assert not list(shared.glob(".*.tmp"))
+
+
+def test_a_task_waits_for_its_resources(cluster: Any, tmp_path: Path) -> None:
+    cluster.add_node(num_cpus=2, num_gpus=1)
+    cluster.wait_for_nodes()
+    calls = [Call(n, slow_page, (n, str(tmp_path), 0.3), 60.0) for n in ("a", "b")]
+    began = time.monotonic()
+    ended = run_calls(calls, engine="ray", jobs=2, address=cluster.address, gpus=1)
+    assert {outcome.state for _, outcome in ended} == {"ok"}
+    assert time.monotonic() - began > 0.6  # one after the other: there is one
+
+
+def test_an_address_without_a_cluster_is_a_usage_error() -> None:
+    with pytest.raises(UsageError, match=r"no Ray cluster at '127\.0\.0\.1:1'"):
+        list(run_calls([], engine="ray", address="127.0.0.1:1"))
