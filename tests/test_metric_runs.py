@@ -202,8 +202,16 @@ def test_reading_columns_gives_what_splitting_lines_gives(lines: list[tuple[str,
 def test_scores_are_read_as_float_reads_them(texts: list[str]) -> None:
     data = "".join(f"q Q0 d{i} 1 {text} t\n" for i, text in enumerate(texts)).encode()
     found = read_columns(data)
-    if found is not None and found[1]:
-        assert found[1]["q"] == list(map(float, texts))
+    assert found is not None
+    assert list(map(str, found.scores)) == [str(float(text)) for text in texts]  # -0.0, too
+
+
+NO_NUMBERS = ["1..2", "--1", "-", ".", "1e", "x", "nan", "1.2.3", "12345678.9."]
+
+
+@pytest.mark.parametrize("text", NO_NUMBERS)
+def test_what_is_no_number_is_left_to_the_slow_reader(text: str) -> None:
+    assert read_columns(f"q Q0 d 1 {text} t\n".encode()) is None
 
 
 def test_rows_of_a_dataset_are_a_run() -> None:

@@ -3,6 +3,7 @@
 Importing this package loads numpy only; `nclue_metric.n_clue` also loads `evaluate`.
 """
 
+from .files import FileScores, score_files
 from .scoring import (
     GOLD_FIRST,
     MISS,
@@ -25,11 +26,13 @@ __all__ = [
     "OUTCOMES",
     "SUBSET_FIRST",
     "Alignment",
+    "FileScores",
     "Judgments",
     "QueryScores",
     "ScoringError",
     "common_support",
     "keep_first",
+    "score_files",
     "score_grades",
     "score_rankings",
     "summarize",

@@ -12,12 +12,13 @@ import numpy as np
 
 from .inputs import check_batch
 from .intervals import intervals
+from .parquet import columns_of
 from .runs import parse_run, read_run
 from .scoring import Judgments, ScoringError, score_rankings, summarize
 from .support import summarize_support, support_scores
 from .trec import read_columns
 
-__all__ = ["NClue", "parse_run", "read_columns", "read_run"]
+__all__ = ["NClue", "columns_of", "parse_run", "read_columns", "read_run"]
 
 VERSION = "0.1.0"
 

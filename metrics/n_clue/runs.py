@@ -30,7 +30,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from .parquet import columns_of, open_table
 from .scoring import ScoringError, keep_first, repeated_document
 from .trec import read_columns
 
@@ -82,21 +84,38 @@ def read_run(path: Path | str, *, ties: str = "input", repeats: str = "error") -
     Raises:
         RunFormatError: The file, its line and what was expected there.
     """
-    path = Path(path)
+    data = load_bytes(path)
+    return parse_run(data, name=run_name(path), source=str(path), ties=ties, repeats=repeats)
+
+
+def load_bytes(path: Path | str) -> bytes:
+    """The bytes of a file, unpacked.
+
+    Raises:
+        RunFormatError: It cannot be read, or is damaged, too large or UTF-16.
+    """
     try:
-        data = path.read_bytes()
+        return _unpack(Path(path).read_bytes(), str(path))
     except OSError as err:
         raise RunFormatError(f"cannot be read: {err.strerror or err}", str(path)) from None
-    name = path.name.split(".gz")[0].rsplit(".", 1)[0]
-    return parse_run(data, name=name, source=str(path), ties=ties, repeats=repeats)
+
+
+def run_name(path: Path | str) -> str:
+    """The name of a run file: without folder and suffixes."""
+    return Path(path).name.split(".gz")[0].rsplit(".", 1)[0]
+
+
+def check_rules(ties: str, repeats: str) -> None:
+    """Raise a ScoringError for rules that do not exist."""
+    if ties not in TIES or repeats not in REPEATS:
+        raise ScoringError(f"ties is one of {TIES}, repeats one of {REPEATS}")
 
 
 def parse_run(
     data: bytes, *, name: str, source: str = "run", ties: str = "input", repeats: str = "error"
 ) -> Run:
     """Read a run from bytes; see `read_run`."""
-    if ties not in TIES or repeats not in REPEATS:
-        raise ScoringError(f"ties is one of {TIES}, repeats one of {REPEATS}")
+    check_rules(ties, repeats)
     with _collector_paused():
         listings = _parse(_unpack(data, source), source)
         if not listings:
@@ -187,7 +206,7 @@ def _unpack(data: bytes, source: str) -> bytes:
 
 def _parse(data: bytes, source: str) -> dict[str, _Listing]:
     if data[:4] == b"PAR1":
-        table = _parquet_table(data, source)
+        table = open_parquet(data, source)
         return _fast_parquet(table) or _from_rows(_parquet_rows(table), source)
     start = data.lstrip()[:1]
     if start == b"{" and _is_jsonl(data):
@@ -260,44 +279,43 @@ def _jsonl_rows(data: bytes, source: str) -> Iterator[tuple[int, Mapping[str, An
         yield line, row
 
 
-def _parquet_table(data: bytes, source: str) -> Any:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
+def open_parquet(data: bytes, source: str) -> Any:
+    """The table of a Parquet file.
 
+    Raises:
+        RunFormatError: It is none.
+    """
     try:
-        return pq.ParquetFile(pa.BufferReader(data)).read(use_threads=False)
-    except (pa.ArrowInvalid, OSError) as err:
-        raise RunFormatError(f"not a readable Parquet file: {err}", source) from None
+        return open_table(data)
+    except ScoringError as err:
+        raise RunFormatError(str(err), source) from None
 
 
 def _fast_parquet(table: Any) -> dict[str, _Listing] | None:
-    """Ranked lists without scores or pages, in whole-column operations; None for other tables.
+    """Ranked lists without surfaced pages, in whole-column operations; None for other tables."""
+    columns = columns_of(table)
+    if columns is None or not are_plain_ids(columns.unique):
+        return None
+    return _listings(columns.query_ids, columns.first, columns.doc_ids, columns.scores)
 
-    A document that many queries return becomes one string, whose hash is computed once.
-    """
-    import pyarrow as pa
 
-    if not {"query_id", "doc_ids"} <= set(table.column_names):
-        return None
-    if any(c in table.column_names and table.column(c).null_count < len(table)
-           for c in ("scores", "pages")):  # fmt: skip
-        return None
-    queries, lists = table.column("query_id"), table.column("doc_ids").combine_chunks()
-    if queries.type != pa.string() or lists.type != pa.list_(pa.string()):
-        return None
-    documents = lists.flatten().dictionary_encode()
-    if queries.null_count or lists.null_count or documents.null_count:
-        return None
-    unique = documents.dictionary.to_pylist()
-    query_ids = queries.to_pylist()
-    if not _are_plain_ids(unique) or len(set(query_ids)) < len(query_ids):
-        return None
-    flat = np.array(unique, dtype=object)[documents.indices.to_numpy()].tolist()
-    ends = np.cumsum(lists.value_lengths().to_numpy()).tolist()
-    return {
-        query_id: _Listing(flat[start:end], None)
-        for query_id, (start, end) in zip(query_ids, pairwise([0, *ends]))
+def _listings(
+    query_ids: list[str],
+    first: NDArray[np.int64],
+    doc_ids: list[str],
+    scores: NDArray[np.float64] | None,
+) -> dict[str, _Listing]:
+    bounds = list(pairwise(first.tolist()))
+    listings = {
+        query_id: _Listing(doc_ids[start:end], None)
+        for query_id, (start, end) in zip(query_ids, bounds)
     }
+    new = np.zeros(len(doc_ids) + 1, dtype=np.bool_)
+    new[first] = True
+    if scores is not None and not ((np.diff(scores) < 0) | new[1:-1]).all():
+        for listing, (start, end) in zip(listings.values(), bounds):
+            listing.scores = scores[start:end].tolist()
+    return listings
 
 
 def _parquet_rows(table: Any) -> Iterator[tuple[int, Mapping[str, Any]]]:
@@ -361,7 +379,7 @@ def _add_document(
 def _check_listing(query_id: object, listing: _Listing, source: str, line: int | None) -> None:
     if not isinstance(query_id, str):
         raise RunFormatError(f"query_id {query_id!r} is no string", source, line)
-    if _are_plain_ids(listing.doc_ids) and listing.scores is None:
+    if are_plain_ids(listing.doc_ids) and listing.scores is None:
         return
     for doc_id in listing.doc_ids:
         if not isinstance(doc_id, str):
@@ -398,7 +416,8 @@ def _check_pages(query_id: str, listing: _Listing, source: str, line: int) -> No
                 )
 
 
-def _are_plain_ids(doc_ids: list[Any]) -> bool:
+def are_plain_ids(doc_ids: list[Any]) -> bool:
+    """Whether all are strings, none empty or with blanks in it."""
     try:
         text = "\0".join(doc_ids)
     except TypeError:
@@ -407,13 +426,10 @@ def _are_plain_ids(doc_ids: list[Any]) -> bool:
 
 
 def _fast_trec(data: bytes) -> dict[str, _Listing] | None:
-    found = read_columns(data)
-    if found is None:
+    columns = read_columns(data)
+    if columns is None:
         return None
-    ranked, scores = found
-    return {
-        query_id: _Listing(doc_ids, scores.get(query_id)) for query_id, doc_ids in ranked.items()
-    }
+    return _listings(columns.query_ids, columns.first, columns.doc_ids, columns.scores)
 
 
 def _slow_trec(data: bytes, source: str) -> dict[str, _Listing]:

@@ -16,10 +16,11 @@ Ties are the caller's: a ranking is a list, best first. This file needs numpy al
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import chain, repeat
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -99,12 +100,20 @@ class Judgments:
     @cached_property
     def grade_counts(self) -> IntArray:
         """(Q, n_max + 1) how many judged documents have each grade (column 0 is not used)."""
-        counts = np.zeros((len(self), int(self.n_conditions.max(initial=0)) + 1), dtype=np.int64)
-        for row, table in enumerate(self.grades):
-            for grade in table.values():
-                counts[row, grade] += 1
+        width = int(self.n_conditions.max(initial=0)) + 1
+        rows, grades = self.flat_grades
+        counts = np.bincount(rows * width + grades, minlength=len(self) * width)
+        counts = counts.reshape(len(self), width).astype(np.int64)
         counts[:, 0] = 0
         return counts
+
+    @cached_property
+    def flat_grades(self) -> tuple[IntArray, IntArray]:
+        """Row and grade of each judgment, in the order of the tables in `grades`."""
+        sizes = list(map(len, self.grades))
+        values = chain.from_iterable(table.values() for table in self.grades)
+        grades = np.fromiter(values, dtype=np.int64, count=sum(sizes))
+        return np.repeat(np.arange(len(sizes)), sizes), grades
 
     @cached_property
     def gold_counts(self) -> IntArray:
@@ -135,9 +144,19 @@ class Judgments:
     def align(self, run: Mapping[str, Sequence[str]]) -> Alignment:
         """Put a run into the order of the queries: missing ones are empty, extra ones named."""
         rankings = [run.get(query_id, ()) for query_id in self.query_ids]
-        missing = tuple(q for q in self.query_ids if q not in run)
-        extra = tuple(query_id for query_id in run if query_id not in self._row_of)
-        return Alignment(rankings, missing, extra)
+        return Alignment(rankings, *self.compare_queries(run))
+
+    def compare_queries(
+        self, query_ids: Collection[str]
+    ) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """The queries that are missing among those of a run, and those that are not judged."""
+        given = set(query_ids)
+        missing = tuple(query_id for query_id in self.query_ids if query_id not in given)
+        return missing, tuple(query_id for query_id in query_ids if query_id not in self._row_of)
+
+    def rows_of(self, query_ids: Sequence[str]) -> IntArray:
+        """The row of each query; -1 for one that is not judged."""
+        return np.array([self._row_of.get(query_id, -1) for query_id in query_ids], dtype=np.int64)
 
     def grade_matrix(
         self, rankings: Sequence[Sequence[str]], k: int, *, checked: bool = False
@@ -246,10 +265,7 @@ def score_rankings(
         gain: Gain of graded NDCG.
         checked: As for `Judgments.grade_matrix`.
     """
-    if not ks:
-        raise ScoringError("no cutoff given: expected at least one k")
-    for k in ks:
-        _check_cutoff(k, gain)
+    check_cutoffs(ks, gain)
     matrix = judgments.grade_matrix(rankings, max(ks), checked=checked)
     return {k: score_grades(matrix, judgments, k, gain) for k in ks}
 
@@ -317,10 +333,19 @@ def _check_query(query_id: str, table: Mapping[str, int], n: int) -> None:
         raise ScoringError(f"query_id {query_id!r} is {type(query_id).__name__}, expected str")
     if not 1 <= n <= MAX_CONDITIONS:
         raise ScoringError(f"query {query_id!r}: n_conditions is {n}, expected 1..{MAX_CONDITIONS}")
+    if _are_grades(table, n):
+        return
     for doc_id, grade in table.items():
         problem = grade_problem(doc_id, grade, n)
         if problem:
             raise ScoringError(f"query {query_id!r}: {problem}")
+
+
+def _are_grades(table: Mapping[str, int], n: int) -> bool:
+    """Whether a table is plainly right; what is not may still be (numbers of numpy)."""
+    if not set(map(type, table)) <= {str} or not set(map(type, table.values())) <= {int}:
+        return False
+    return not table or (min(table.values()) >= 0 and max(table.values()) <= n)
 
 
 def grade_problem(doc_id: object, grade: object, n: int) -> str | None:
@@ -340,14 +365,16 @@ def grade_problem(doc_id: object, grade: object, n: int) -> str | None:
 def _top_documents(rankings: Sequence[Sequence[str]], expected: int, k: int) -> list[Sequence[str]]:
     if len(rankings) != expected:
         raise ScoringError(f"{len(rankings)} rankings for {expected} queries: expected one each")
-    if any(type(ranking) is not list for ranking in rankings):
+    if not set(map(type, rankings)) <= {list}:
         for index, ranking in enumerate(rankings):
             if isinstance(ranking, (str, bytes)) or not isinstance(ranking, Sequence):
                 raise ScoringError(
                     f"ranking {index} is {type(ranking).__name__} {ranking!r:.60}, expected a list "
                     "of document IDs, best first"
                 )
-    return [ranking if len(ranking) <= k else ranking[:k] for ranking in rankings]
+    if max(map(len, rankings), default=0) <= k:
+        return list(rankings)
+    return list(map(itemgetter(slice(k)), rankings))
 
 
 def _check_tops(query_ids: Sequence[str], tops: list[Sequence[str]], lengths: list[int]) -> None:
@@ -382,6 +409,14 @@ def _id_problem(query_ids: Sequence[str], rankings: Sequence[Sequence[object]]) 
         f"query {query_id!r}, rank {rank}: document ID {doc_id!r} is {type(doc_id).__name__}, "
         "expected str (IDs are compared as exact strings: 7 is not '007')"
     )
+
+
+def check_cutoffs(ks: Sequence[int], gain: str) -> None:
+    """Raise a ScoringError for cutoffs or a gain that make no sense."""
+    if not ks:
+        raise ScoringError("no cutoff given: expected at least one k")
+    for k in ks:
+        _check_cutoff(k, gain)
 
 
 def _check_cutoff(k: int, gain: str) -> None:
