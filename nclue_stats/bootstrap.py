@@ -14,9 +14,9 @@ from nclue_stats.inputs import (
     Rng,
     check_confidence,
     check_count,
+    column_percentiles,
     generator,
     gold_families,
-    percentiles,
     sums_by_unit,
     unit_labels,
     value_matrix,
@@ -76,10 +76,12 @@ def family_bootstrap(
     check_confidence(confidence)
     defined = ~np.isnan(matrix)
     sums = sums_by_unit(np.where(defined, matrix, 0.0), labels)
-    counts = sums_by_unit(defined.astype(np.float64), labels)
+    # Where all values are defined, one column of counts serves all columns of values.
+    counted = defined[:, :1] if defined.all() else defined
+    counts = sums_by_unit(counted.astype(np.float64), labels)
     weights = draw_weights(len(sums), n_resamples, generator(rng))
     replicates = np.concatenate([_means(batch @ sums, batch @ counts) for batch in weights])
-    low, high = np.array([percentiles(column, confidence) for column in replicates.T]).T
+    low, high = column_percentiles(replicates, confidence)
     return BootstrapResult(
         estimate=_means(sums.sum(axis=0), counts.sum(axis=0)),
         low=low,

@@ -88,6 +88,19 @@ def percentiles(replicates: FloatArray, confidence: float) -> tuple[float, float
     return float(low), float(high)
 
 
+def column_percentiles(
+    replicates: FloatArray, confidence: float
+) -> tuple[FloatArray, FloatArray]:
+    """`percentiles` of each column: (S,) lower and (S,) upper ends."""
+    if np.isnan(replicates).any():
+        low, high = np.array([percentiles(column, confidence) for column in replicates.T]).T
+        return low, high
+    tail = 50 * (1 - confidence)
+    # Sorted once in the order of memory, which is faster than by columns.
+    low, high = np.percentile(np.ascontiguousarray(replicates.T), [tail, 100 - tail], axis=1)
+    return low, high
+
+
 def gold_families(gold_sets: Iterable[Iterable[str]]) -> IntArray:
     """Family of each query: queries with the same complete set of gold documents share a label.
 
