@@ -88,9 +88,7 @@ def percentiles(replicates: FloatArray, confidence: float) -> tuple[float, float
     return float(low), float(high)
 
 
-def column_percentiles(
-    replicates: FloatArray, confidence: float
-) -> tuple[FloatArray, FloatArray]:
+def column_percentiles(replicates: FloatArray, confidence: float) -> tuple[FloatArray, FloatArray]:
     """`percentiles` of each column: (S,) lower and (S,) upper ends."""
     if np.isnan(replicates).any():
         low, high = np.array([percentiles(column, confidence) for column in replicates.T]).T
