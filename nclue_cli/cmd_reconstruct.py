@@ -15,6 +15,7 @@ from nclue_core.errors import ExitCode, UsageError
 
 if TYPE_CHECKING:
     from nclue_reconstruct.engines import Engine
+    from nclue_reconstruct.fetching import PmcServices
     from nclue_reconstruct.workspace import Workspace
 
     from nclue_core.schema import CorpusDocument
@@ -44,8 +45,10 @@ OCR_ENGINES = ("auto", "mineru", "tesseract", "text")
 @click.option("--mirror", metavar="DIR|URL",
               help="Take <doc_id>.pdf from here; hashes are checked all the same.")  # fmt: skip
 @click.option("--resolve-pmc-oa", is_flag=True,
-              help="Look for PMC articles in the PMC cloud service, too.")  # fmt: skip
+              help="Look for PMC articles in the services of PMC, too.")  # fmt: skip
 @click.option("--pmc-service", metavar="URL", help="Another base address of that service.")
+@click.option("--pmc-oa-service", metavar="URL",
+              help="The same of the older oa service (retired in 2026), asked last.")  # fmt: skip
 @click.option("--contact", metavar="ADDRESS", help="Who you are, for the servers' owners.")
 @click.option("--jobs", type=click.IntRange(1), help="Processes at once.  [default: cores]")
 @click.option("--engine", type=click.Choice(["local", "ray"]), default="local",
@@ -131,7 +134,7 @@ def _run_step(
                 workspace,
                 _fetcher(options),
                 mirror=options["mirror"],
-                pmc_service=_pmc_service(options),
+                pmc_services=_pmc_services(options),
                 tell=tell,
             )
     if step == "verify":
@@ -149,11 +152,15 @@ def _run_step(
         _write_pages(collection, workspace, engine.name, options["write_md"])
 
 
-def _pmc_service(options: dict[str, Any]) -> str | None:
+def _pmc_services(options: dict[str, Any]) -> PmcServices | None:
+    from nclue_reconstruct.fetching import PmcServices
     from nclue_reconstruct.pmc import CLOUD_SERVICE
+    from nclue_reconstruct.pmc_packages import OA_SERVICE
 
-    chosen: str | None = options["pmc_service"]
-    return chosen or (CLOUD_SERVICE if options["resolve_pmc_oa"] else None)
+    cloud, oa = options["pmc_service"], options["pmc_oa_service"]
+    if options["resolve_pmc_oa"]:
+        return PmcServices(cloud or CLOUD_SERVICE, oa or OA_SERVICE)
+    return PmcServices(cloud or CLOUD_SERVICE, oa) if cloud or oa else None
 
 
 def _fetcher(options: dict[str, Any]) -> Any:
@@ -200,7 +207,7 @@ def _told(step: str, documents: list[CorpusDocument]) -> Iterator[Callable[[str,
 def _write_pages(collection: Collection, workspace: Workspace, engine: str, write_md: bool) -> None:
     from nclue_reconstruct import pages_out
 
-    from nclue_core.files import sha256_file
+    from nclue_core.files import id_of_file_name, sha256_file
     from nclue_dataset.cache import prepare_tables
 
     folder = workspace.ocr(engine)
@@ -210,9 +217,9 @@ def _write_pages(collection: Collection, workspace: Workspace, engine: str, writ
     path = workspace.root / pages_out.PAGES_FILE
     count = pages_out.write_pages_parquet(folder, path)
     if write_md:
-        for document in sorted(item.name for item in folder.iterdir() if item.is_dir()):
-            target = workspace.root / "markdown" / f"{document}.md"
-            pages_out.write_markdown(folder, document, target)
+        for name in sorted(item.name for item in folder.iterdir() if item.is_dir()):
+            target = workspace.root / "markdown" / f"{name}.md"
+            pages_out.write_markdown(folder, id_of_file_name(name), target)
     config = f"{collection.name}-pages"
     prepare_tables(
         config,
@@ -227,7 +234,7 @@ def _write_pages(collection: Collection, workspace: Workspace, engine: str, writ
 def _say_plan(
     documents: list[CorpusDocument], out: Path, step: str, options: dict[str, Any]
 ) -> None:
-    from nclue_reconstruct.fetching import judge
+    from nclue_reconstruct.fetching import judge, retired_place
 
     known = [document.n_bytes for document in documents if document.n_bytes is not None]
     pages = sum(document.n_pages or 0 for document in documents)
@@ -239,8 +246,11 @@ def _say_plan(
         return
     for document in documents:
         verdict = judge(document, mirror=options["mirror"], allow_private=options["allow_private"])
+        hint = retired_place(document)
         if verdict is not None:
             click.echo(f"  {document.doc_id}: {verdict.state}: {verdict.reason}")
+        elif hint is not None and options["mirror"] is None:
+            click.echo(f"  {document.doc_id}: {hint}")
 
 
 def _print_summary(result: dict[str, Any]) -> None:

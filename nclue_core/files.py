@@ -11,6 +11,9 @@ import secrets
 from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
+from urllib.parse import quote, unquote
+
+from nclue_core.errors import InputError
 
 GZIP_MAGIC = b"\x1f\x8b"
 SHA256_PATTERN = re.compile(r"[0-9a-f]{64}")
@@ -18,6 +21,7 @@ SHA256_PATTERN = re.compile(r"[0-9a-f]{64}")
 # IDs become file names (`pdfs/<doc_id>.pdf`): what is allowed is what every file system keeps
 # apart, and what can't leave its folder. Windows reserves the device names in any letter case.
 _SAFE_ID = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,179}")
+MAX_NAME = 180
 _RESERVED = frozenset(
     ["con", "prn", "aux", "nul"] + [f"{d}{i}" for d in ("com", "lpt") for i in range(1, 10)]
 )
@@ -31,8 +35,8 @@ def unsafe_id_reason(identifier: str) -> str | None:
     """
     if not identifier:
         return "it is empty"
-    if len(identifier) > 180:
-        return f"it has {len(identifier)} characters (at most 180)"
+    if len(identifier) > MAX_NAME:
+        return f"it has {len(identifier)} characters (at most {MAX_NAME})"
     if not _SAFE_ID.fullmatch(identifier):
         return "only A-Z a-z 0-9 . _ - are safe, and the first must be a letter, digit or _"
     if identifier.endswith("."):
@@ -40,6 +44,33 @@ def unsafe_id_reason(identifier: str) -> str | None:
     if identifier.partition(".")[0].lower() in _RESERVED:
         return "it is a reserved device name on Windows"
     return None
+
+
+def file_name(identifier: str) -> str:
+    """A file name for an ID: the ID itself where it is safe, else its characters as ``%3A``.
+
+    Names of different IDs differ, stay in their folder, and `id_of_file_name` gives the ID back.
+
+    Raises:
+        InputError: The ID is empty, or its name would have more than 180 characters.
+    """
+    if unsafe_id_reason(identifier) is None:
+        return identifier
+    # quote() leaves letters, digits and "_.-~" as they are; a safe name has no tilde.
+    name = quote(identifier, safe="", errors="surrogatepass").replace("~", "%7E")
+    if name[:1] in ("", ".", "-") or name.partition(".")[0].lower() in _RESERVED:
+        name = "".join(f"%{byte:02X}" for byte in name[:1].encode()) + name[1:]
+    if name.endswith("."):
+        name = f"{name[:-1]}%2E"
+    if not 0 < len(name) <= MAX_NAME:
+        reason = unsafe_id_reason(identifier)
+        raise InputError(f"the ID {identifier!r:.100} cannot be a file name: {reason}")
+    return name
+
+
+def id_of_file_name(name: str) -> str:
+    """The ID of a name that `file_name` gave."""
+    return unquote(name, errors="surrogatepass")
 
 
 def sha256_file(path: Path) -> str:

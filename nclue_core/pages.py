@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from nclue_core.errors import InputError
-from nclue_core.files import unsafe_id_reason, write_text
+from nclue_core.files import file_name, id_of_file_name, write_text
 
 BLOCK_TYPES = (
     "title", "text", "list", "table", "image", "chart", "equation", "code",
@@ -71,11 +71,8 @@ def page_from_json(value: dict[str, Any], where: object = None) -> PageRecord:
 
 
 def page_path(folder: Path, doc_id: str, page: int) -> Path:
-    """``<folder>/<doc_id>/<page>.json``; folder is ``ocr_<engine>``."""
-    reason = unsafe_id_reason(doc_id)
-    if reason:
-        raise InputError(f"doc_id {doc_id!r} cannot be a folder name: {reason}")
-    return folder / doc_id / f"{page}.json"
+    """``<folder>/<doc_id>/<page>.json``, the ID as a `file_name`; folder is ``ocr_<engine>``."""
+    return folder / file_name(doc_id) / f"{page}.json"
 
 
 def write_page(folder: Path, record: PageRecord) -> Path:
@@ -100,7 +97,7 @@ def read_pages(folder: Path) -> Iterator[PageRecord]:
             path=folder,
         )
     for document in sorted(path for path in folder.iterdir() if path.is_dir()):
-        yield from read_document(folder, document.name)
+        yield from read_document(folder, id_of_file_name(document.name))
 
 
 def _read_page(path: Path) -> PageRecord:

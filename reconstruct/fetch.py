@@ -15,6 +15,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path
+from typing import IO
 from urllib.parse import urljoin, urlsplit
 
 import requests
@@ -165,6 +166,23 @@ class Fetcher:
         if len(data) > max_bytes:
             raise FetchError(TOO_LARGE, f"{url}: more than {max_bytes:,} bytes")
         return data
+
+    def save(self, url: str, stream: IO[bytes], max_bytes: int, *, trusted: bool = False) -> None:
+        """Fetch a file that is no PDF into an open stream, one try, under the same rules.
+
+        Raises:
+            FetchError: It cannot be fetched, or is larger than ``max_bytes``.
+        """
+
+        def read(response: requests.Response) -> None:
+            left = max_bytes
+            while block := response.raw.read(BLOCK, decode_content=is_coded(response)):
+                left -= len(block)
+                if left < 0:
+                    raise FetchError(TOO_LARGE, f"{url}: more than {max_bytes:,} bytes")
+                stream.write(block)
+
+        self._exchange(url, None, trusted, read)
 
     def _finish(
         self, part: Part, target: Path, sha256: str, attempts: int, began: float

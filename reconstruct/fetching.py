@@ -6,14 +6,16 @@ import queue
 import threading
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from typing import Any
+from urllib.parse import quote
 
-from nclue_reconstruct import pmc
+from nclue_reconstruct import pmc, pmc_packages
 from nclue_reconstruct.addresses import literal_problem
 from nclue_reconstruct.fetch import Fetcher
 from nclue_reconstruct.hosts import polite_address
-from nclue_reconstruct.pdf_store import copy_from, existing
+from nclue_reconstruct.pdf_store import copy_from, existing, remember
 from nclue_reconstruct.states import (
     BAD_ROW,
     LANDING_ONLY,
@@ -24,7 +26,8 @@ from nclue_reconstruct.states import (
 )
 from nclue_reconstruct.workspace import Workspace
 
-from nclue_core.files import SHA256_PATTERN, unsafe_id_reason
+from nclue_core.errors import InputError
+from nclue_core.files import SHA256_PATTERN, file_name
 from nclue_core.schema import CorpusDocument
 
 Tell = Callable[[str, str, str], None]  # doc_id, state, reason
@@ -46,9 +49,10 @@ def judge(
         mirror: As in `fetch_documents`: the row's own address does not matter then.
         allow_private: Addresses in the user's own network are fine.
     """
-    reason = unsafe_id_reason(document.doc_id)
-    if reason:
-        return FetchResult(BAD_ROW, f"doc_id {document.doc_id!r} cannot be a file name: {reason}")
+    try:
+        file_name(document.doc_id)
+    except InputError as err:
+        return FetchResult(BAD_ROW, str(err))
     if document.sha256 is not None and not SHA256_PATTERN.fullmatch(document.sha256):
         return FetchResult(BAD_ROW, f"the recorded hash {document.sha256!r} is no SHA-256")
     if mirror is not None:
@@ -66,6 +70,14 @@ def is_mirror_url(mirror: str) -> bool:
     return mirror.startswith(("http://", "https://"))
 
 
+@dataclass(frozen=True)
+class PmcServices:
+    """Base addresses of the services of PubMed Central."""
+
+    cloud: str = pmc.CLOUD_SERVICE
+    oa: str | None = pmc_packages.OA_SERVICE  # the older one; None: do not ask it
+
+
 class DocumentSource:
     """Where the PDF of one document comes from, by the user's choices.
 
@@ -73,8 +85,8 @@ class DocumentSource:
         workspace: Where to.
         fetcher: How.
         mirror: A folder of ``<doc_id>.pdf``, or a base URL of such, instead of ``pdf_url``.
-        pmc_service: Base address of the PMC cloud service, to look for the PDFs of documents
-            with a PMCID that cannot be had at their own address.
+        pmc_services: Where to look for the PDFs of documents with a PMCID that cannot be had at
+            their own address.
     """
 
     def __init__(
@@ -82,12 +94,12 @@ class DocumentSource:
         workspace: Workspace,
         fetcher: Fetcher,
         mirror: str | None = None,
-        pmc_service: str | None = None,
+        pmc_services: PmcServices | None = None,
     ) -> None:
         self._workspace = workspace
         self._fetcher = fetcher
         self._mirror = mirror
-        self._pmc_service = pmc_service
+        self._pmc_services = pmc_services
         if mirror is not None and is_mirror_url(mirror):
             fetcher.hosts.lift(mirror)
 
@@ -96,7 +108,7 @@ class DocumentSource:
         if self._mirror is None:
             return polite_address(document.pdf_url or "")
         if is_mirror_url(self._mirror):
-            return f"{self._mirror.rstrip('/')}/{document.doc_id}.pdf"
+            return f"{self._mirror.rstrip('/')}/{quote(file_name(document.doc_id))}.pdf"
         return ""
 
     def get(self, document: CorpusDocument) -> FetchResult:
@@ -113,37 +125,87 @@ class DocumentSource:
             return self._from_mirror(document, self._mirror, target)
         result = verdict or self._fetcher.fetch(self.address(document), target, document.sha256)
         pmcid = pmc.pmcid_of(document)
-        if result.state == OK or self._pmc_service is None or pmcid is None:
+        if result.state == OK or self._pmc_services is None or pmcid is None:
             return _with_hint(result, document)
-        return self._from_pmc(pmcid, self._pmc_service, document, target) or result
+        return self._from_pmc(pmcid, self._pmc_services, document, target, result)
 
     def _from_mirror(self, document: CorpusDocument, mirror: str, target: Path) -> FetchResult:
         if is_mirror_url(mirror):
             url = self.address(document)
             return self._fetcher.fetch(url, target, document.sha256, trusted=True)
-        source = Path(mirror) / f"{document.doc_id}.pdf"
+        source = Path(mirror) / f"{file_name(document.doc_id)}.pdf"
         return copy_from(source, target, document.sha256)
 
     def _from_pmc(
-        self, pmcid: str, service: str, document: CorpusDocument, target: Path
-    ) -> FetchResult | None:
-        """The first version whose bytes are the recorded ones; None if there is no version.
+        self, pmcid: str, services: PmcServices, document: CorpusDocument, target: Path,
+        result: FetchResult,
+    ) -> FetchResult:  # fmt: skip
+        """By the cloud service, else by the older one; ``result`` where neither has the article.
 
-        The service's address comes from the user or from us, so it is trusted like a mirror's.
+        The services' addresses come from the user or from us, so they are trusted like a mirror.
         """
-        fetcher = self._fetcher
+        result = self._ask(self._from_cloud, pmcid, services, document, target) or result
+        if result.state == OK:
+            return result
+        last = self._ask(self._from_oa_service, pmcid, services, document, target)
+        if last is None or last.state == OK:
+            return last or result
+        return replace(result, reason=f"{result.reason}; {last.reason}")
+
+    def _ask(
+        self, find: Callable[..., FetchResult | None], pmcid: str, *arguments: Any
+    ) -> FetchResult | None:
         try:
-            addresses = pmc.pdf_urls(
-                pmcid, lambda url, size: fetcher.read_small(url, size, trusted=True), service
-            )
+            return find(pmcid, *arguments)
         except FetchError as err:
             return FetchResult(err.state, f"looking for {pmcid}: {err.reason}")
+
+    def _from_cloud(
+        self, pmcid: str, services: PmcServices, document: CorpusDocument, target: Path
+    ) -> FetchResult | None:
+        """The first version whose bytes are the recorded ones; None if there is no version."""
         result = None
-        for url in addresses:
-            result = fetcher.fetch(url, target, document.sha256, trusted=True)
+        for url in pmc.pdf_urls(pmcid, self._read_trusted, services.cloud):
+            result = self._fetcher.fetch(url, target, document.sha256, trusted=True)
             if result.state == OK:
                 break
         return result
+
+    def _from_oa_service(
+        self, pmcid: str, services: PmcServices, document: CorpusDocument, target: Path
+    ) -> FetchResult | None:
+        """A PDF that the older service names, or the one in a package; None if it names none."""
+        if services.oa is None:
+            return None
+        url = pmc_packages.service_url(pmcid, services.oa)
+        answer = self._read_trusted(url, pmc_packages.MAX_ANSWER_BYTES)
+        result = None
+        for kind, address in pmc_packages.links_of(answer):
+            if kind == "pdf":
+                result = self._fetcher.fetch(address, target, document.sha256)
+            else:
+                result = self._from_package(address, target, document.sha256)
+            if result.state == OK:
+                break
+        return result
+
+    def _from_package(self, url: str, target: Path, sha256: str | None) -> FetchResult:
+        limit = self._fetcher.settings.max_bytes
+        package = target.with_name(f".{target.name}.package.tmp")  # swept after a killed run
+        package.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            with package.open("wb") as stream:
+                self._fetcher.save(url, stream, limit)
+            n_bytes, found = pmc_packages.take_pdf(package, target, sha256, limit)
+        except FetchError as err:
+            return replace(err.result(1, 0.0), reason=f"{url}: {err.reason}")
+        finally:
+            package.unlink(missing_ok=True)
+        remember(target, n_bytes, found)
+        return FetchResult(OK, "", n_bytes, found, attempts=1)
+
+    def _read_trusted(self, url: str, max_bytes: int) -> bytes:
+        return self._fetcher.read_small(url, max_bytes, trusted=True)
 
 
 def fetch_documents(
@@ -152,7 +214,7 @@ def fetch_documents(
     fetcher: Fetcher,
     *,
     mirror: str | None = None,
-    pmc_service: str | None = None,
+    pmc_services: PmcServices | None = None,
     jobs: int = FETCHES_AT_ONCE,
     tell: Tell = silent,
 ) -> dict[str, FetchResult]:
@@ -163,7 +225,7 @@ def fetch_documents(
         workspace: Where to.
         fetcher: How.
         mirror: See `DocumentSource`.
-        pmc_service: See `DocumentSource`.
+        pmc_services: See `DocumentSource`.
         jobs: Documents at once, of one host; the fetcher has its own limits per host.
         tell: Called as each document ends.
 
@@ -173,7 +235,7 @@ def fetch_documents(
     Raises:
         OSError: The disk is full or not writable; what was fetched until then is kept.
     """
-    source = DocumentSource(workspace, fetcher, mirror, pmc_service)
+    source = DocumentSource(workspace, fetcher, mirror, pmc_services)
     results: dict[str, FetchResult] = {}
     try:
         for document, result in _run(documents, source, fetcher, jobs):
@@ -249,8 +311,14 @@ def _work(
 
 def _with_hint(result: FetchResult, document: CorpusDocument) -> FetchResult:
     """Say so where an address lies in a place of PMC that is not served any more."""
-    url = document.pdf_url or ""
-    if result.state == OK or not any(place in url for place in _RETIRED_PLACES):
+    hint = retired_place(document)
+    if result.state == OK or hint is None:
         return result
-    hint = "a place of the retired PMC file services; try --resolve-pmc-oa"
-    return FetchResult(**{**asdict(result), "reason": f"{result.reason} ({hint})"})
+    return replace(result, reason=f"{result.reason} ({hint})")
+
+
+def retired_place(document: CorpusDocument) -> str | None:
+    """A warning where a document's address lies in a place that PMC does not serve any more."""
+    if not any(place in (document.pdf_url or "") for place in _RETIRED_PLACES):
+        return None
+    return "a place of the retired PMC file services; try --resolve-pmc-oa"

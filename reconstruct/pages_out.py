@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from nclue_core.errors import InputError
-from nclue_core.files import atomic_write, write_text
+from nclue_core.files import atomic_write, id_of_file_name, write_text
 from nclue_core.pages import Block, PageRecord, read_document
 
 if TYPE_CHECKING:
@@ -124,8 +124,9 @@ def _page_files(folder: Path, doc_ids: Sequence[str] | None) -> list[tuple[str, 
     found = []
     with os.scandir(folder) as documents:
         for document in documents:
-            if document.is_dir() and (wanted is None or document.name in wanted):
-                found += [(document.name, *file) for file in _files_of(document.path)]
+            doc_id = id_of_file_name(document.name)
+            if document.is_dir() and (wanted is None or doc_id in wanted):
+                found += [(doc_id, *file) for file in _files_of(document.path)]
     if not found:
         raise InputError("no page texts here; run `nclue reconstruct` first", path=folder)
     return sorted(found)

@@ -13,7 +13,7 @@ from nclue_reconstruct.outcome import DocumentError, DocumentOutcome, PageFailur
 from nclue_reconstruct.pdf_open import load_page, one_line, open_pdf, quiet_pymupdf
 
 from nclue_core.errors import InputError
-from nclue_core.files import atomic_write, unsafe_id_reason
+from nclue_core.files import atomic_write, file_name
 
 # 50 megapixels hold an A1 sheet at 200 dpi and every page that people read; a page box of
 # 200 x 200 inches at 300 dpi would be 3.6 gigapixels.
@@ -141,13 +141,11 @@ def render_document(
     check_dpi(dpi)
     began = time.monotonic()
     doc_id = doc_id or pdf.stem
-    if reason := unsafe_id_reason(doc_id):
-        raise InputError(f"doc_id {doc_id!r} cannot be a folder name: {reason}")
     done, failures, total = 0, [], None
     try:
         with open_pdf(pdf) as document:
             total = document.page_count
-            for result in _render_pages(document, out_dir / doc_id, dpi, resume):
+            for result in _render_pages(document, out_dir / file_name(doc_id), dpi, resume):
                 done += result is None
                 failures += [result] if result else []
     except DocumentError as err:

@@ -11,8 +11,8 @@ from typing import Any
 
 from filelock import FileLock, Timeout
 
-from nclue_core.errors import InputError, NClueError, UsageError
-from nclue_core.files import unsafe_id_reason
+from nclue_core.errors import NClueError, UsageError
+from nclue_core.files import file_name
 from nclue_core.jsonl import read_jsonl, write_jsonl
 from nclue_core.schema import CorpusDocument
 
@@ -48,10 +48,7 @@ class Workspace:
 
     def pdf(self, doc_id: str) -> Path:
         """Final name of a PDF."""
-        reason = unsafe_id_reason(doc_id)
-        if reason:
-            raise InputError(f"doc_id {doc_id!r} cannot be a file name: {reason}")
-        return self.root / "pdfs" / f"{doc_id}.pdf"
+        return self.root / "pdfs" / f"{file_name(doc_id)}.pdf"
 
     def pages(self) -> Path:
         """Folder of rendered pages."""

@@ -6,6 +6,7 @@ import itertools
 import json
 import math
 from pathlib import Path
+from urllib.parse import quote
 
 import pytest
 from hypothesis import given, settings
@@ -19,7 +20,13 @@ from nclue_core.assignment import (
     pages_holding_all,
 )
 from nclue_core.errors import require
-from nclue_core.files import atomic_write, sha256_file, unsafe_id_reason
+from nclue_core.files import (
+    atomic_write,
+    file_name,
+    id_of_file_name,
+    sha256_file,
+    unsafe_id_reason,
+)
 from nclue_core.jsonl import dump_json, read_jsonl, write_jsonl
 from nclue_core.pages import Block, PageRecord, read_document, write_page
 from nclue_core.schema import clean_v2_text, natural_text
@@ -94,6 +101,45 @@ def test_ids_that_cannot_be_file_names_are_refused(name: str) -> None:
 @pytest.mark.parametrize("name", ["nclue_0000", "world_bank_34454344", "a.b-c", "_x", "console"])
 def test_usual_ids_are_safe(name: str) -> None:
     assert unsafe_id_reason(name) is None
+
+
+# By hand: percent and hexadecimal digits (RFC 3986), also for what is safe but stands badly.
+FILE_NAMES = {
+    "nclue_0000": "nclue_0000",
+    "../p5": "%2E.%2Fp5",
+    "CON": "%43ON",
+    "nul.txt": "%6Eul.txt",
+    "a:b?c": "a%3Ab%3Fc",
+    "10.1000/x": "10.1000%2Fx",
+    "50%": "50%25",
+    "~a": "%7Ea",
+    "x.": "x%2E",
+    ".": "%2E",
+    "-x": "%2Dx",
+    "é": "%C3%A9",
+}
+
+
+@pytest.mark.parametrize("identifier", FILE_NAMES)
+def test_ids_become_file_names_as_worked_out_by_hand(identifier: str) -> None:
+    assert file_name(identifier) == FILE_NAMES[identifier]
+
+
+@given(st.text(max_size=20), st.text(max_size=20))
+def test_names_are_safe_and_give_the_id_back(one: str, other: str) -> None:
+    if not one or len(quote(one, safe="")) > 170:
+        return
+    name = file_name(one)
+    assert id_of_file_name(name) == one
+    assert unsafe_id_reason(name.replace("%", "0")) is None
+    assert name.partition(".")[0].lower() not in {"con", "prn", "aux", "nul", "com1", "lpt9"}
+    assert one == other or not other or len(quote(other)) > 150 or name != file_name(other)
+
+
+@pytest.mark.parametrize("identifier", ["", "a" * 181, "é" * 31])
+def test_ids_without_a_possible_file_name_are_refused(identifier: str) -> None:
+    with pytest.raises(InputError, match="cannot be a file name"):
+        file_name(identifier)
 
 
 def test_an_interrupted_write_leaves_the_old_file_and_nothing_else(tmp_path: Path) -> None:

@@ -4,22 +4,25 @@ from __future__ import annotations
 
 import errno
 import hashlib
+import json
 import threading
 import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from urllib.parse import quote
 
 import pytest
 from http_server import Answer, Server
 from nclue_reconstruct.fetch import Fetcher, FetchSettings
-from nclue_reconstruct.fetching import fetch_documents, judge
+from nclue_reconstruct.fetching import fetch_documents, judge, retired_place
 from nclue_reconstruct.hosts import HostLimit, Hosts
 from nclue_reconstruct.parts import Part
 from nclue_reconstruct.workspace import Workspace
 from tiny_release import tiny_collection
 
 from nclue_core import NClueError
+from nclue_core.files import file_name, id_of_file_name
 from nclue_core.schema import CorpusDocument
 
 PDF = b"%PDF-1.4 one and the same\n%%EOF\n"
@@ -48,9 +51,8 @@ JUDGED = {
     "retired ftp": (document("p", "ftp://ftp.example.org/x.tar.gz"), "unsafe_url", "resolve-pmc"),
     "another scheme": (document("p", "file:///etc/hostname"), "unsafe_url", "file"),
     "private address": (document("p", "http://192.168.1.1/x.pdf"), "unsafe_url", "192.168.1.1"),
-    "leaves the folder": (document("../p", "https://example.org/a.pdf"), "bad_row", "'../p'"),
-    "device name": (document("CON", "https://example.org/a.pdf"), "bad_row", "device"),
-    "odd characters": (document("a:b?c", "https://example.org/a.pdf"), "bad_row", "safe"),
+    "no ID": (document("", "https://example.org/a.pdf"), "bad_row", "empty"),
+    "long ID": (document("é" * 40, "https://example.org/a.pdf"), "bad_row", "file name"),
     "no hash": (document("p", "https://example.org/a.pdf", "XYZ"), "bad_row", "'XYZ'"),
     "landing page": (document("p", None, SHA, "https://x.org/p"), "landing_only", "https://x.org/p"),
     "nothing known": (document("p", None), "landing_only", "no address"),
@@ -69,7 +71,7 @@ def test_rows_that_cannot_be_fetched_are_judged_without_a_request(name: str) -> 
 def test_plain_http_is_tried_and_a_mirror_needs_no_address_of_the_row() -> None:
     assert judge(document("p", "http://example.org/a.pdf")) is None
     assert judge(document("p", None), mirror="/data") is None
-    assert judge(document("../p", None), mirror="/data") is not None
+    assert judge(document("", None), mirror="/data") is not None
 
 
 def test_a_removed_document_and_a_bad_row_lose_themselves_alone(
@@ -78,16 +80,57 @@ def test_a_removed_document_and_a_bad_row_lose_themselves_alone(
     server.answers["/a.pdf"] = [Answer(200, PDF)]
     documents = [
         document("gone", f"{server.base}/deprecated/oa_pdf/gone.pdf"),
+        document("", f"{server.base}/a.pdf"),
         document("../up", f"{server.base}/a.pdf"),
         document("a", f"{server.base}/a.pdf"),
     ]
     results = fetch_documents(documents, Workspace(tmp_path), fetcher())
     states = {doc_id: result.state for doc_id, result in results.items()}
-    assert states == {"gone": "gone", "../up": "bad_row", "a": "ok"}
-    assert list(states) == ["gone", "../up", "a"]
+    assert states == {"gone": "gone", "": "bad_row", "../up": "ok", "a": "ok"}
+    assert list(states) == ["gone", "", "../up", "a"]
     assert "--resolve-pmc-oa" in results["gone"].reason  # its address is one that was retired
     assert results["gone"].attempts == 1
-    assert sorted(path.name for path in (tmp_path / "pdfs").glob("*.pdf")) == ["a.pdf"]
+    assert sorted(path.name for path in (tmp_path / "pdfs").glob("*.pdf")) == [
+        "%2E.%2Fup.pdf",
+        "a.pdf",
+    ]
+
+
+ODD_IDS = ["../p5", "CON", "a:b?c", "10.1000/é%", "x."]
+
+
+@pytest.mark.parametrize("by_folder", [True, False])
+def test_odd_ids_are_found_in_a_mirror_under_their_file_names(
+    server: Server, tmp_path: Path, by_folder: bool
+) -> None:
+    for doc_id in ODD_IDS:
+        (tmp_path / f"{file_name(doc_id)}.pdf").write_bytes(PDF)
+        server.answers[f"/{quote(file_name(doc_id))}.pdf"] = [Answer(200, PDF)]
+    rows = [document(doc_id, None) for doc_id in ODD_IDS]
+    mirror = str(tmp_path) if by_folder else server.base
+    results = fetch_documents(rows, Workspace(tmp_path / "out"), fetcher(), mirror=mirror)
+    assert {doc_id: result.state for doc_id, result in results.items()} == dict.fromkeys(
+        ODD_IDS, "ok"
+    )
+    kept = {id_of_file_name(path.name[:-4]) for path in (tmp_path / "out" / "pdfs").glob("*.pdf")}
+    assert kept == set(ODD_IDS)
+
+
+@pytest.mark.shared
+def test_rows_of_case_d11_are_judged_as_it_says(shared_dir: Path) -> None:
+    rows = json.loads((shared_dir / "cases/dev/D11/manifest.json").read_text())
+    judged = {
+        row["doc_id"]: judge(document(row["doc_id"], row["url"], row["sha256"])) for row in rows
+    }
+    refused = {doc_id: found.state for doc_id, found in judged.items() if found}
+    assert refused == {"p1": "unsafe_url", "p4": "unsafe_url", "p8": "bad_row"}
+    assert "pmc-oa-opendata" in judged["p1"].reason  # where the files are now
+    names = {doc_id: file_name(doc_id) for doc_id in judged if doc_id not in refused}
+    assert names["../p5"] == "%2E.%2Fp5"
+    assert names["CON"] == "%43ON"
+    assert id_of_file_name(names["a:b?c"]) == "a:b?c"
+    legacy = [row["doc_id"] for row in rows if retired_place(document(row["doc_id"], row["url"]))]
+    assert legacy == ["p1", "p2"]
 
 
 def test_a_slow_host_holds_up_no_other(server: Server, tmp_path: Path) -> None:

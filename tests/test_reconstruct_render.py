@@ -191,9 +191,11 @@ def test_a_resolution_nobody_means_is_refused(three_pages, tmp_path):
         render(three_pages, tmp_path, dpi=20000)
 
 
-def test_a_document_id_that_leaves_its_folder_is_refused(three_pages, tmp_path):
-    with pytest.raises(InputError, match="cannot be a folder name"):
-        render(three_pages, tmp_path, doc_id="../elsewhere")
+def test_a_document_id_never_leaves_its_folder(three_pages, tmp_path):
+    render(three_pages, tmp_path, doc_id="../elsewhere")
+    assert (tmp_path / "pages" / "%2E.%2Felsewhere" / "1.png").is_file()
+    with pytest.raises(InputError, match="cannot be a file name"):
+        render(three_pages, tmp_path, doc_id="a" * 200)
 
 
 @pytest.mark.parametrize(
