@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from nclue_cli.output import print_json, progress, say
+from nclue_cli.output import Lines, print_json, progress, say
 from nclue_core.errors import ExitCode, UsageError
 
 if TYPE_CHECKING:
     from nclue_reconstruct.engines import Engine
     from nclue_reconstruct.fetching import PmcServices
+    from nclue_reconstruct.progress import Tell
     from nclue_reconstruct.workspace import Workspace
 
     from nclue_core.schema import CorpusDocument
@@ -58,6 +59,9 @@ OCR_ENGINES = ("auto", "mineru", "tesseract", "text")
               help="What Ray sets aside for a document.")  # fmt: skip
 @click.option("--ray-gpus", type=click.FloatRange(0), default=0, show_default=True,
               help="The same, for MinerU.")  # fmt: skip
+@click.option("--ray-storage", type=click.Choice(["shared", "node"]), default="shared",
+              show_default=True,
+              help="node: machines don't share --out, files travel with the tasks.")  # fmt: skip
 @click.option("--rehash", is_flag=True, help="Hash PDFs that are there again.")
 @click.option("--allow-private", is_flag=True, help="Also fetch from private addresses.")
 @click.option("--dry-run", is_flag=True, help="Say what would be done.")
@@ -116,14 +120,18 @@ def _run_step(
     options: dict[str, Any],
 ) -> None:
     from nclue_reconstruct import pipeline
+    from nclue_reconstruct.executors import Cluster
 
     jobs = options["jobs"] or os.cpu_count() or 1
     parallel = pipeline.Parallel(
         jobs,
         options["engine"],
-        address=options["ray_address"],
-        cpus=options["ray_cpus"],
-        gpus=options["ray_gpus"],
+        cluster=Cluster(
+            options["ray_address"],
+            options["ray_cpus"],
+            options["ray_gpus"],
+            options["ray_storage"],
+        ),
     )
     # Missing programs are found before anything is fetched.
     engine = _engine(options) if step in ("run", "ocr", "pages") else None
@@ -191,17 +199,28 @@ def _engine(options: dict[str, Any]) -> Engine:
 
 
 @contextlib.contextmanager
-def _told(step: str, documents: list[CorpusDocument]) -> Iterator[Callable[[str, str, str], None]]:
-    """A bar on a terminal, and a line for each document that is not ok."""
-    with progress() as bar:
-        task = bar.add_task(step, total=len(documents))
+def _told(step: str, documents: list[CorpusDocument]) -> Iterator[Tell]:
+    """A bar on a terminal, else a line now and then; and a line for each document that failed."""
+    from nclue_reconstruct.progress import Event, Pace
 
-        def tell(doc_id: str, state: str, reason: str) -> None:
-            bar.advance(task)
-            if state != "ok":
-                bar.console.print(f"{step}: {doc_id}: {state}: {reason}", markup=False)
+    known = [document.n_pages for document in documents if document.n_pages is not None]
+    reads_pages = step in ("ocr", "render") and len(known) == len(documents)
+    pace = Pace(step, len(documents), sum(known) if reads_pages else None)
+    with progress(by_text=True) as bar:
+        task = bar.add_task(pace.text(), total=pace.n_pages or pace.n_documents or None)
+        lines = Lines(quiet=bar.console.is_terminal)
+
+        def tell(event: Event) -> None:
+            pace.add(event)
+            done = pace.pages if pace.n_pages else pace.documents
+            bar.update(task, description=pace.text(), completed=done)
+            if event.state not in (None, "ok"):
+                message = f"{step}: {event.doc_id}: {event.state}: {event.reason}"
+                bar.console.print(message, markup=False, soft_wrap=True)
+            lines.now_and_then(pace.text)
 
         yield tell
+    say(pace.text())
 
 
 def _write_pages(collection: Collection, workspace: Workspace, engine: str, write_md: bool) -> None:

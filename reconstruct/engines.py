@@ -34,6 +34,7 @@ class Engine(ABC):
     """Reads page texts from PDFs."""
 
     name: ClassVar[str]
+    window_pages: ClassVar[int | None] = None  # pages per call; None: the document as a whole
 
     @abstractmethod
     def version(self) -> str:
@@ -157,6 +158,7 @@ class TesseractEngine(Engine):
     """Tesseract on rendered pages."""
 
     name: ClassVar[str] = "tesseract"
+    window_pages: ClassVar[int | None] = 20
     lang: str = "eng"
     dpi: int = DEFAULT_DPI
     page_timeout_s: float = tesseract.PAGE_TIMEOUT_S
@@ -225,6 +227,8 @@ class MinerUEngine(Engine):
     """MinerU, run as a program of its own."""
 
     name: ClassVar[str] = "mineru"
+    # Models are loaded for each call, so it is long; a multiple of what one call of MinerU reads.
+    window_pages: ClassVar[int | None] = 2 * mineru_driver.WINDOW_PAGES
     lang: str = "eng"
     page_timeout_s: float = mineru_driver.PAGE_TIMEOUT_S
     tier: str = mineru_driver.DEFAULT_TIER
@@ -257,6 +261,7 @@ class NullEngine(Engine):
     """Reads nothing and is always right: the rest of the pipeline can be tested with it."""
 
     name: ClassVar[str] = "null"
+    window_pages: ClassVar[int | None] = 5
     seconds_per_page: float = 0.0
 
     def version(self) -> str:

@@ -10,11 +10,13 @@ import queue
 import socket
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from nclue_reconstruct.limits import DEFAULT_MEMORY_MB, Worker, run_limited
 from nclue_reconstruct.outcome import CRASHED, DocumentError, DocumentOutcome
+from nclue_reconstruct.staging import Files, carried, in_place, keep, run_apart
+from nclue_reconstruct.windows import WHOLE, Window
 
 from nclue_core.errors import UsageError, require
 
@@ -22,14 +24,43 @@ EXECUTORS = ("local", "ray")
 MAX_LOSSES = 3  # a task is started again so often when its machine is lost
 
 
+STORAGES = ("shared", "node")
+
+
 @dataclass(frozen=True)
 class Call:
-    """One document's call; everything in it can be pickled."""
+    """A call for one document, or a window of it; everything in it can be pickled."""
 
     doc_id: str
     function: Callable[..., DocumentOutcome]
-    arguments: tuple[Any, ...]
+    arguments: tuple[Any, ...]  # files as InFile and OutFolder
     timeout_s: float
+    window: Window = WHOLE
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """A Ray cluster, and what of it a task gets.
+
+    Args:
+        address: None starts Ray on this machine.
+        cpus: What Ray sets aside for a task; the cluster must have it.
+        gpus: The same, for MinerU on machines with graphics processors.
+        storage: "shared" if all machines see the same folders, "node" if files are to be sent
+            with the tasks and results sent back.
+    """
+
+    address: str | None = None
+    cpus: float = 1
+    gpus: float = 0
+    storage: str = "shared"
+
+    def __post_init__(self) -> None:
+        if self.storage not in STORAGES:
+            raise UsageError(f"storage {self.storage!r}; there are {', '.join(STORAGES)}")
+
+
+Ended = tuple[Call, DocumentOutcome]
 
 
 def run_calls(
@@ -38,20 +69,16 @@ def run_calls(
     engine: str = "local",
     jobs: int = 1,
     memory_mb: int = DEFAULT_MEMORY_MB,
-    address: str | None = None,
-    cpus: float = 1,
-    gpus: float = 0,
-) -> Iterator[tuple[str, DocumentOutcome]]:
-    """Yield (doc_id, outcome) as the calls end, in any order.
+    cluster: Cluster | None = None,
+) -> Iterator[Ended]:
+    """Yield (call, outcome) as the calls end, in any order.
 
     Args:
         calls: What to run.
         engine: "local" or "ray".
         jobs: Worker processes on this machine (with Ray: tasks at once at most).
         memory_mb: Limit of each worker.
-        address: Of a Ray cluster; None starts Ray on this machine.
-        cpus: What Ray sets aside for a task; the cluster must have it.
-        gpus: The same, for MinerU on machines with graphics processors.
+        cluster: For Ray.
 
     Raises:
         MissingDependencyError: Ray is not installed.
@@ -59,7 +86,7 @@ def run_calls(
     if engine not in EXECUTORS:
         raise UsageError(f"engine {engine!r}; there are {', '.join(EXECUTORS)}")
     if engine == "ray":
-        return _on_ray(calls, jobs, memory_mb, address, {"num_cpus": cpus, "num_gpus": gpus})
+        return _on_ray(calls, jobs, memory_mb, cluster or Cluster())
     if jobs <= 1:
         return _serial(calls, memory_mb)
     return _in_workers(calls, jobs, memory_mb)
@@ -67,26 +94,22 @@ def run_calls(
 
 def _outcome(call: Call, run: Callable[..., DocumentOutcome]) -> DocumentOutcome:
     try:
-        return run(call.function, *call.arguments, timeout_s=call.timeout_s)
+        return run(call.function, *in_place(call.arguments), timeout_s=call.timeout_s)
     except DocumentError as err:
         return DocumentOutcome(err.state, err.reason, 0, None, 0.0)
 
 
-def _serial(calls: Sequence[Call], memory_mb: int) -> Iterator[tuple[str, DocumentOutcome]]:
+def _serial(calls: Sequence[Call], memory_mb: int) -> Iterator[Ended]:
     with Worker(memory_mb) as worker:
         for call in calls:
-            yield call.doc_id, _outcome(call, worker.run)
+            yield call, _outcome(call, worker.run)
 
 
-def _in_workers(
-    calls: Sequence[Call], jobs: int, memory_mb: int
-) -> Iterator[tuple[str, DocumentOutcome]]:
+def _in_workers(calls: Sequence[Call], jobs: int, memory_mb: int) -> Iterator[Ended]:
     waiting: queue.SimpleQueue[Call] = queue.SimpleQueue()
     for call in calls:
         waiting.put(call)
-    ended: queue.SimpleQueue[tuple[str, DocumentOutcome] | BaseException | None] = (
-        queue.SimpleQueue()
-    )
+    ended: queue.SimpleQueue[Ended | BaseException | None] = queue.SimpleQueue()
     stop = threading.Event()
     threads = [
         threading.Thread(target=_work, args=(waiting, ended, stop, memory_mb), daemon=True)
@@ -123,46 +146,53 @@ def _work(
                     call = waiting.get_nowait()
                 except queue.Empty:
                     break
-                ended.put((call.doc_id, _outcome(call, worker.run)))
+                ended.put((call, _outcome(call, worker.run)))
     except BaseException as err:  # handed to the thread that reads
         ended.put(err)
     finally:
         ended.put(None)
 
 
-def _ray_call(call: Call, memory_mb: int) -> DocumentOutcome:
-    def run(function: Any, *arguments: Any, timeout_s: float) -> DocumentOutcome:
-        done: DocumentOutcome = run_limited(
-            function, *arguments, timeout_s=timeout_s, memory_mb=memory_mb
-        )
-        return done
+def _ray_call(
+    call: Call, arguments: tuple[Any, ...], memory_mb: int, apart: bool
+) -> tuple[DocumentOutcome, Files]:
+    """The task: in place, or with carried files, whose results are returned."""
 
-    return _outcome(call, run)
+    def run(placed: tuple[Any, ...]) -> DocumentOutcome:
+        def limited(function: Any, *values: Any, timeout_s: float) -> DocumentOutcome:
+            done: DocumentOutcome = run_limited(
+                function, *values, timeout_s=timeout_s, memory_mb=memory_mb
+            )
+            return done
+
+        return _outcome(replace(call, arguments=placed), limited)
+
+    return run_apart(run, arguments) if apart else (run(arguments), {})
 
 
-def _on_ray(
-    calls: Sequence[Call],
-    jobs: int,
-    memory_mb: int,
-    address: str | None,
-    resources: dict[str, float],
-) -> Iterator[tuple[str, DocumentOutcome]]:
+def _on_ray(calls: Sequence[Call], jobs: int, memory_mb: int, cluster: Cluster) -> Iterator[Ended]:
     ray = require("ray", extra="ray", purpose="--engine ray")
     started = not ray.is_initialized()
     if started:
-        _start_ray(ray, address)
+        _start_ray(ray, cluster.address)
     # Tasks lost with their machine run again elsewhere: pages that are there are not made again.
+    resources = {"num_cpus": cluster.cpus, "num_gpus": cluster.gpus}
     task = ray.remote(max_retries=MAX_LOSSES, **resources)(_ray_call)
+    apart = cluster.storage == "node"
     try:
         left = list(reversed(calls))
-        running: dict[Any, str] = {}
+        running: dict[Any, Call] = {}
         while left or running:
             while left and len(running) < max(1, jobs):
                 call = left.pop()
-                running[task.remote(call, memory_mb)] = call.doc_id
+                # Files are read only now, so that no more than the running ones are in memory.
+                arguments = carried(call.arguments) if apart else call.arguments
+                bare = replace(call, arguments=())
+                running[task.remote(bare, arguments, memory_mb, apart)] = call
             done, _ = ray.wait(list(running), num_returns=1)
             for reference in done:
-                yield running.pop(reference), _ray_result(ray, reference)
+                call = running.pop(reference)
+                yield call, _ray_result(ray, reference, call)
     finally:
         if started:
             ray.shutdown()
@@ -191,12 +221,15 @@ def _check_listening(address: str) -> None:
         raise UsageError(f"no Ray cluster at {address!r}: {err}") from err
 
 
-def _ray_result(ray: Any, reference: Any) -> DocumentOutcome:
+def _ray_result(ray: Any, reference: Any, call: Call) -> DocumentOutcome:
     """The outcome; a task whose machines died again and again loses its document alone."""
     try:
-        done: DocumentOutcome = ray.get(reference)
+        done: tuple[DocumentOutcome, Files] = ray.get(reference)
     except (ray.exceptions.WorkerCrashedError, ray.exceptions.NodeDiedError,
             ray.exceptions.OutOfMemoryError) as err:  # fmt: skip
         reason = f"lost with its machine {MAX_LOSSES + 1} times ({type(err).__name__})"
         return DocumentOutcome(CRASHED, reason, 0, None, 0.0)
-    return done
+    outcome, files = done
+    if files:
+        keep(files, call.arguments)
+    return outcome

@@ -16,6 +16,7 @@ from nclue_reconstruct.addresses import literal_problem
 from nclue_reconstruct.fetch import Fetcher
 from nclue_reconstruct.hosts import polite_address
 from nclue_reconstruct.pdf_store import copy_from, existing, remember
+from nclue_reconstruct.progress import Event, Tell, silent
 from nclue_reconstruct.states import (
     BAD_ROW,
     LANDING_ONLY,
@@ -30,13 +31,8 @@ from nclue_core.errors import InputError
 from nclue_core.files import SHA256_PATTERN, file_name
 from nclue_core.schema import CorpusDocument
 
-Tell = Callable[[str, str, str], None]  # doc_id, state, reason
 FETCHES_AT_ONCE = 16
 _RETIRED_PLACES = ("/deprecated/", "/oa_package/", "/oa_pdf/")
-
-
-def silent(_doc_id: str, _state: str, _reason: str) -> None:
-    """Tell nobody."""
 
 
 def judge(
@@ -241,7 +237,8 @@ def fetch_documents(
         for document, result in _run(documents, source, fetcher, jobs):
             results[document.doc_id] = result
             workspace.record(document.doc_id, "fetch", asdict(result))
-            tell(document.doc_id, result.state, result.reason)
+            size, is_new = result.n_bytes or 0, result.attempts > 0
+            tell(Event(document.doc_id, result.state, result.reason, n_bytes=size, is_new=is_new))
     finally:
         workspace.save()
     return {document.doc_id: results[document.doc_id] for document in documents}

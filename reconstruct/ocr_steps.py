@@ -4,19 +4,29 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 
 from nclue_reconstruct import outcome
 from nclue_reconstruct.engines import Engine
 from nclue_reconstruct.outcome import DocumentError, DocumentOutcome, PageFailure
 from nclue_reconstruct.pdf_open import open_pdf
+from nclue_reconstruct.windows import WHOLE, Window
+from nclue_reconstruct.workspace import page_files
 
 from nclue_core.pages import page_path, write_page
 
 
 def ocr_document(
-    engine: Engine, pdf: Path, doc_id: str, sha256: str, out_dir: Path, *, resume: bool = True
+    engine: Engine,
+    pdf: Path,
+    doc_id: str,
+    sha256: str,
+    out_dir: Path,
+    *,
+    resume: bool = True,
+    window: Window = WHOLE,
+    skip: Collection[int] = (),
 ) -> DocumentOutcome:
     """Write one record per page to ``<out_dir>/<doc_id>/<page>.json``.
 
@@ -30,6 +40,8 @@ def ocr_document(
         sha256: Of the file; pages of another version of it are removed.
         out_dir: The folder ``ocr_<engine>`` of a reconstruction.
         resume: False reads all pages again.
+        window: The pages that are read; the counts are of these.
+        skip: Pages that have results elsewhere; they count as done.
 
     Returns:
         ok, partial (the reason names the pages that failed) or the state of the document.
@@ -46,14 +58,19 @@ def ocr_document(
     try:
         with open_pdf(pdf) as document:
             total = document.page_count
-        done = finished_pages(folder, total, sha256) if resume else _remove_pages(folder)
-        missing = [page for page in range(1, total + 1) if page not in done]
+        found = finished_pages(folder, total, sha256, window) if resume else set()
+        if not resume:
+            _remove_pages(folder, window)
+        pages = window.pages(total)
+        done = {page for page in pages if page in found or page in skip}
+        missing = [page for page in pages if page not in done]
         for failure in _write_pages(engine, pdf, doc_id, sha256, missing, out_dir, done):
             failures.append(failure)
     except DocumentError as err:
         return DocumentOutcome(err.state, err.reason, len(done), total, time.monotonic() - began)
     state, reason = outcome.summarise(len(done), failures)
-    return DocumentOutcome(state, reason, len(done), total, time.monotonic() - began)
+    seconds = time.monotonic() - began
+    return DocumentOutcome(state, reason, len(done), total, seconds, tuple(failures))
 
 
 def _write_pages(
@@ -80,23 +97,24 @@ def _write_pages(
         yield PageFailure(page, outcome.ENGINE_FAILED, "the engine gave no result")
 
 
-def finished_pages(folder: Path, total: int, sha256: str) -> set[int]:
+def finished_pages(folder: Path, total: int, sha256: str, window: Window = WHOLE) -> set[int]:
     """The pages of a document that are on disk; those of another file are removed.
 
     Args:
         folder: ``ocr_<engine>/<doc_id>``.
         total: Pages of the document.
         sha256: Of the PDF that is to be read.
+        window: Only the pages of this window are looked at, and removed.
     """
-    pages = _pages_on_disk(folder)
+    pages = _pages_on_disk(folder, window)
     if pages and (max(pages) > total or _source_of(pages[min(pages)]) != sha256):
-        return _remove_pages(folder)
+        _remove_pages(folder, window)
+        return set()
     return set(pages)
 
 
-def _pages_on_disk(folder: Path) -> dict[int, Path]:
-    found = (path for path in folder.glob("*.json") if path.stem.isdecimal())
-    return {int(path.stem): path for path in found}
+def _pages_on_disk(folder: Path, window: Window) -> dict[int, Path]:
+    return {page: path for page, path in page_files(folder, "json") if window.holds(page)}
 
 
 def _source_of(path: Path) -> str | None:
@@ -106,7 +124,6 @@ def _source_of(path: Path) -> str | None:
         return None
 
 
-def _remove_pages(folder: Path) -> set[int]:
-    for path in _pages_on_disk(folder).values():
+def _remove_pages(folder: Path, window: Window) -> None:
+    for path in _pages_on_disk(folder, window).values():
         path.unlink()
-    return set()

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import NamedTuple
+from dataclasses import asdict, dataclass
+from typing import Any, NamedTuple
 
 from nclue_core.errors import NClueError
 
@@ -34,6 +34,14 @@ DOCUMENT_STATES = (
 PERMANENT_STATES = frozenset([PASSWORD_REQUIRED, BROKEN, NO_PAGES, NOT_PDF])
 
 
+class PageFailure(NamedTuple):
+    """A page that has no result."""
+
+    page: int  # 1-based
+    state: str  # one of DOCUMENT_STATES
+    reason: str
+
+
 @dataclass(frozen=True)
 class DocumentOutcome:
     """The end of one step (text, render, OCR) for one document."""
@@ -43,14 +51,13 @@ class DocumentOutcome:
     pages_done: int  # pages whose result is on disk, from this run or an earlier one
     pages_total: int | None  # None where the document could not be opened
     seconds: float  # wall clock time of this run
+    failures: tuple[PageFailure, ...] = ()  # the pages that have no result
 
-
-class PageFailure(NamedTuple):
-    """A page that has no result."""
-
-    page: int  # 1-based
-    state: str  # one of DOCUMENT_STATES
-    reason: str
+    def to_json(self) -> dict[str, Any]:
+        """As the manifest has it: the reason names the pages that failed."""
+        row = asdict(self)
+        del row["failures"]
+        return row
 
 
 class DocumentError(NClueError):

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from nclue_reconstruct import outcome
 from nclue_reconstruct.outcome import DocumentError, DocumentOutcome, PageFailure
 from nclue_reconstruct.pdf_open import load_page, one_line, open_pdf, quiet_pymupdf
+from nclue_reconstruct.windows import WHOLE, Window
 
 from nclue_core.errors import InputError
 from nclue_core.files import atomic_write, file_name
@@ -124,7 +125,14 @@ def _reduction_note(rect: Any, plan: RenderPlan, dpi: int) -> str | None:
 
 
 def render_document(
-    pdf: Path, out_dir: Path, dpi: int, *, doc_id: str | None = None, resume: bool = True
+    pdf: Path,
+    out_dir: Path,
+    dpi: int,
+    *,
+    doc_id: str | None = None,
+    resume: bool = True,
+    window: Window = WHOLE,
+    skip: Collection[int] = (),
 ) -> DocumentOutcome:
     """Render all pages of a PDF to ``<out_dir>/<doc_id>/<page>.png`` (RGB).
 
@@ -134,6 +142,8 @@ def render_document(
         dpi: Resolution; reduced for huge pages.
         doc_id: Defaults to the name of the file without ``.pdf``.
         resume: Keep pages that are on disk in the size that this call would give.
+        window: The pages that are rendered; the counts are of these.
+        skip: Pages that are rendered elsewhere; they count as done.
 
     Returns:
         ok, partial (the reason names the pages that failed) or the state of the document.
@@ -145,19 +155,22 @@ def render_document(
     try:
         with open_pdf(pdf) as document:
             total = document.page_count
-            for result in _render_pages(document, out_dir / file_name(doc_id), dpi, resume):
+            pages = [page for page in window.pages(total) if page not in skip]
+            done = len(window.pages(total)) - len(pages)
+            for result in _render_pages(document, out_dir / file_name(doc_id), pages, dpi, resume):
                 done += result is None
                 failures += [result] if result else []
     except DocumentError as err:
         return DocumentOutcome(err.state, err.reason, done, total, time.monotonic() - began)
     state, reason_text = outcome.summarise(done, failures)
-    return DocumentOutcome(state, reason_text, done, total, time.monotonic() - began)
+    seconds = time.monotonic() - began
+    return DocumentOutcome(state, reason_text, done, total, seconds, tuple(failures))
 
 
 def _render_pages(
-    document: Any, folder: Path, dpi: int, resume: bool
+    document: Any, folder: Path, pages: Sequence[int], dpi: int, resume: bool
 ) -> Iterator[PageFailure | None]:
-    for page in range(1, document.page_count + 1):
+    for page in pages:
         try:
             path = folder / f"{page}.png"
             if not (resume and _is_rendered(path, document, page, dpi)):

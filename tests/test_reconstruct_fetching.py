@@ -145,7 +145,7 @@ def test_a_slow_host_holds_up_no_other(server: Server, tmp_path: Path) -> None:
         Workspace(tmp_path),
         fetcher(localhost=HostLimit(1, 0.0)),
         jobs=2,
-        tell=lambda doc_id, _state, _reason: ended.append(doc_id),
+        tell=lambda event: ended.append(event.doc_id),
     )
     assert {result.state for result in results.values()} == {"ok"}
     assert {doc_id[0] for doc_id in ended[:4]} == {"f"}
@@ -203,7 +203,7 @@ def test_an_interrupt_ends_waiting_downloads_at_once(server: Server, tmp_path: P
     rows = [document("fast", f"{server.base}/fast.pdf")]
     rows += [document(f"s{i}", f"{server.base}/slow.pdf") for i in range(6)]
 
-    def interrupt(_doc_id: str, _state: str, _reason: str) -> None:
+    def interrupt(_event: object) -> None:
         raise KeyboardInterrupt
 
     before = threading.active_count()

@@ -395,9 +395,11 @@ class TestDocuments:
         done = ocr_document(Forgetful(), pdf, "a", SHA, tmp_path / "ocr")
         assert (done.state, done.reason) == ("partial", "page 4: the engine gave no result")
 
-    def test_a_document_id_that_is_no_name_is_refused(self, pdf, tmp_path):
-        with pytest.raises(InputError, match="cannot be a folder name"):
-            ocr_document(engines.NullEngine(), pdf, "a/b", SHA, tmp_path / "ocr")
+    def test_a_document_id_never_leaves_its_folder(self, pdf, tmp_path):
+        ocr_document(engines.NullEngine(), pdf, "../b", SHA, tmp_path / "ocr")
+        assert [path.name for path in (tmp_path / "ocr").iterdir()] == ["%2E.%2Fb"]
+        with pytest.raises(InputError, match="cannot be a file name"):
+            ocr_document(engines.NullEngine(), pdf, "b" * 200, SHA, tmp_path / "ocr")
 
     def test_two_runs_give_the_same_bytes(self, pdf, tmp_path):
         for name in ("one", "two"):

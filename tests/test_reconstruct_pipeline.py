@@ -201,7 +201,7 @@ def work(number: int) -> DocumentOutcome:
 def test_a_crash_or_hang_of_one_document_loses_one(jobs: int) -> None:
     # Only the one that hangs is given little time: starting a worker can take a while.
     calls = [Call(f"d{i}", work, (i,), 4.0 if i == 2 else 120.0) for i in range(5)]
-    states = {doc_id: outcome.state for doc_id, outcome in run_calls(calls, jobs=jobs)}
+    states = {call.doc_id: outcome.state for call, outcome in run_calls(calls, jobs=jobs)}
     assert states == {"d0": "ok", "d1": "crashed", "d2": "timeout", "d3": "ok", "d4": "ok"}
 
 

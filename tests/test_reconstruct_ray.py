@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from nclue_reconstruct.executors import Call, run_calls
+from nclue_reconstruct.executors import Call, Cluster, run_calls
 from nclue_reconstruct.outcome import DocumentOutcome
 
 from nclue_core import UsageError
@@ -30,11 +30,11 @@ pytestmark = pytest.mark.filterwarnings("default")  # Ray's own are not ours to 
 @pytest.fixture
 def cluster(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     """A head without room for tasks, to add machines to."""
-    from ray.cluster_utils import Cluster
+    from ray.cluster_utils import Cluster as LocalCluster
 
     monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parent))  # for the functions below
 
-    made = Cluster(initialize_head=True, head_node_args={"num_cpus": 0})
+    made = LocalCluster(initialize_head=True, head_node_args={"num_cpus": 0})
     yield made
     ray.shutdown()
     made.shutdown()
@@ -73,9 +73,9 @@ def test_a_machine_that_dies_in_mid_run_loses_and_repeats_nothing(
 
     killer = threading.Thread(target=kill)
     killer.start()
-    ended = list(run_calls(calls, engine="ray", jobs=4, address=cluster.address))
+    ended = list(run_calls(calls, engine="ray", jobs=4, cluster=Cluster(cluster.address)))
     killer.join()
-    assert Counter(doc_id for doc_id, _ in ended) == Counter(names)
+    assert Counter(call.doc_id for call, _ in ended) == Counter(names)
     assert {outcome.state for _, outcome in ended} == {"ok"}
     assert written(shared) == written(serial)
     starts = [len(path.read_text().splitlines()) for path in shared.glob("*.starts")]
@@ -88,11 +88,11 @@ def test_a_task_waits_for_its_resources(cluster: Any, tmp_path: Path) -> None:
     cluster.wait_for_nodes()
     calls = [Call(n, slow_page, (n, str(tmp_path), 0.3), 60.0) for n in ("a", "b")]
     began = time.monotonic()
-    ended = run_calls(calls, engine="ray", jobs=2, address=cluster.address, gpus=1)
+    ended = run_calls(calls, engine="ray", jobs=2, cluster=Cluster(cluster.address, gpus=1))
     assert {outcome.state for _, outcome in ended} == {"ok"}
     assert time.monotonic() - began > 0.6  # one after the other: there is one
 
 
 def test_an_address_without_a_cluster_is_a_usage_error() -> None:
     with pytest.raises(UsageError, match=r"no Ray cluster at '127\.0\.0\.1:1'"):
-        list(run_calls([], engine="ray", address="127.0.0.1:1"))
+        list(run_calls([], engine="ray", cluster=Cluster("127.0.0.1:1")))
