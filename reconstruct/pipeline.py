@@ -258,8 +258,9 @@ class _Work:
         if not self._calls:
             self._workspace.save()
             return self._results
+        # Long calls first, so that the last ones to end are short and all workers stay busy.
         running = run_calls(
-            self._calls,
+            sorted(self._calls, key=lambda call: -call.timeout_s),
             engine=self._parallel.engine,
             jobs=self._parallel.jobs,
             memory_mb=self._parallel.memory_mb,

@@ -82,7 +82,8 @@ class Pace:
         parts = [f"{self.documents:,}/{self.n_documents:,} documents"]
         if self.pages:
             of = f"/{self.n_pages:,}" if self.n_pages else ""
-            parts.append(f"{self.pages:,}{of} pages ({self._new_pages / self.seconds:.1f}/s)")
+            rate = f" ({self._new_pages / self.seconds:.1f}/s)" if self._new_pages else ""
+            parts.append(f"{self.pages:,}{of} pages{rate}")
         if self.n_bytes:
             parts.append(f"{self.n_bytes / 1e6:,.0f} MB")
         if self.failed:

@@ -10,15 +10,22 @@ import time
 import warnings
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pymupdf
 import pytest
+from nclue_reconstruct.engines import NullEngine, get_engine
 from nclue_reconstruct.executors import Call, Cluster, run_calls
 from nclue_reconstruct.outcome import DocumentOutcome
+from nclue_reconstruct.pipeline import Parallel, ocr_documents, render_documents
+from nclue_reconstruct.workspace import Workspace
+from tiny_release import tiny_collection
 
 from nclue_core import UsageError
 from nclue_core.files import write_text
+from nclue_core.schema import CorpusDocument
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")
@@ -96,3 +103,58 @@ def test_a_task_waits_for_its_resources(cluster: Any, tmp_path: Path) -> None:
 def test_an_address_without_a_cluster_is_a_usage_error() -> None:
     with pytest.raises(UsageError, match=r"no Ray cluster at '127\.0\.0\.1:1'"):
         list(run_calls([], engine="ray", cluster=Cluster("127.0.0.1:1")))
+
+
+def put_pdfs(workspace: Workspace) -> list[CorpusDocument]:
+    rows = []
+    for doc_id, n_pages in (("a", 7), ("b", 2)):
+        pdf = pymupdf.open()
+        for number in range(n_pages):
+            pdf.new_page().insert_text((72, 90 + 40 * number), f"{doc_id} says {number}")
+        path = workspace.pdf(doc_id)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(pdf.tobytes(no_new_id=True))
+        rows.append(replace(tiny_collection().corpus[0], doc_id=doc_id, sha256=None,
+                            n_pages=n_pages))  # fmt: skip
+    return rows
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    found = (path for path in folder.rglob("*") if path.is_file())
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in found}
+
+
+@pytest.mark.parametrize("storage", ["shared", "node"])
+def test_ray_writes_the_bytes_that_one_by_one_writes(
+    cluster: Any, tmp_path: Path, storage: str
+) -> None:
+    cluster.add_node(num_cpus=2)
+    cluster.wait_for_nodes()
+    serial, on_ray = Workspace(tmp_path / "serial"), Workspace(tmp_path / "ray")
+    there = Parallel(3, "ray", cluster=Cluster(cluster.address, storage=storage))
+    for workspace, parallel in ((serial, Parallel(1)), (on_ray, there)):
+        rows = put_pdfs(workspace)
+        render_documents(rows, workspace, dpi=40, parallel=parallel)
+        for engine in (NullEngine(), get_engine("text")):
+            found = ocr_documents(rows, workspace, engine, parallel=parallel)
+            assert {doc_id: done.pages_done for doc_id, done in found.items()} == {"a": 7, "b": 2}
+    for folder in ("pages", "ocr_null", "ocr_text"):
+        assert contents(on_ray.root / folder) == contents(serial.root / folder)
+        assert len(contents(on_ray.root / folder)) == 9
+
+
+def test_pages_that_we_have_are_not_read_again_by_machines_without_our_disk(
+    cluster: Any, tmp_path: Path
+) -> None:
+    cluster.add_node(num_cpus=1)
+    cluster.wait_for_nodes()
+    workspace = Workspace(tmp_path)
+    rows = put_pdfs(workspace)
+    there = Parallel(2, "ray", cluster=Cluster(cluster.address, storage="node"))
+    ocr_documents(rows, workspace, NullEngine(), parallel=there)
+    kept, lost = (workspace.root / "ocr_null" / "a" / name for name in ("6.json", "7.json"))
+    lost.unlink()
+    before = kept.stat().st_mtime_ns
+    ocr_documents(rows, workspace, NullEngine(), parallel=there)
+    assert lost.is_file()
+    assert kept.stat().st_mtime_ns == before

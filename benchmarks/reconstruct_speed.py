@@ -1,0 +1,143 @@
+"""One worker and two for rendering and the text layer, and memory over many pages.
+
+    python benchmarks/reconstruct_speed.py --pdfs DIR [--pages 600] [--rounds 3]
+
+Whole documents are taken from the PDFs of a folder, evenly spread. Memory is the resident set of
+a worker process after every so many pages: 2,000 pages in documents of 100, and in one document.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shutil
+import statistics
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import pymupdf
+from nclue_reconstruct.engines import TextEngine
+from nclue_reconstruct.limits import Worker
+from nclue_reconstruct.pipeline import Parallel, ocr_documents, render_documents
+from nclue_reconstruct.render import render_document
+from nclue_reconstruct.textlayer import extract_document
+from nclue_reconstruct.windows import Window
+from nclue_reconstruct.workspace import Workspace
+
+from nclue_core.schema import CorpusDocument
+
+MAX_PAGES = 60  # of a document, so that two workers can share the work evenly
+
+
+def choose(pdfs: Path, count: int, target: Path) -> list[CorpusDocument]:
+    """Copy documents of about so many pages in all."""
+    target.mkdir(parents=True)
+    rows: list[CorpusDocument] = []
+    files = sorted(pdfs.glob("*.pdf"))
+    for path in [*files[::7], *files[3::7]]:
+        with pymupdf.open(path) as document:
+            pages = document.page_count
+        if pages > MAX_PAGES or sum(row.n_pages or 0 for row in rows) >= count:
+            continue
+        name = f"d{len(rows):03d}"
+        shutil.copy(path, target / f"{name}.pdf")
+        rows.append(CorpusDocument(name, "x", None, None, None, None, None, pages, None, None))
+    return rows
+
+
+def one_against_two(pdfs: Path, count: int, rounds: int, folder: Path) -> dict[str, Any]:
+    """Seconds of one worker over seconds of two."""
+    rows = choose(pdfs, count, folder / "chosen")
+
+    def run(step: str, jobs: int) -> float:
+        workspace = Workspace(folder / "work")
+        shutil.rmtree(workspace.root, ignore_errors=True)
+        shutil.copytree(folder / "chosen", workspace.root / "pdfs")
+        began = time.perf_counter()
+        if step == "render":
+            render_documents(rows, workspace, dpi=200, parallel=Parallel(jobs))
+        else:
+            ocr_documents(rows, workspace, TextEngine(), parallel=Parallel(jobs))
+        return time.perf_counter() - began
+
+    found: dict[str, Any] = {"pages": sum(row.n_pages or 0 for row in rows), "documents": len(rows)}
+    for step in ("render", "text"):
+        run(step, 2)  # files come into the cache
+        taken = [(run(step, 1), run(step, 2)) for _ in range(rounds)]
+        found[step] = {
+            "pages_per_second_1_worker": round(
+                found["pages"] / statistics.median(one for one, _ in taken), 1
+            ),
+            "two_workers_times_as_fast": round(
+                statistics.median(one / two for one, two in taken), 2
+            ),
+        }
+        print(step, found[step], flush=True)
+    return found
+
+
+def make_long(path: Path, n_pages: int) -> None:
+    """Simulated pages of text."""
+    document = pymupdf.open()
+    for number in range(n_pages):
+        page = document.new_page()
+        for line in range(40):
+            page.insert_text((60, 60 + 17 * line), f"{number} {line} " + "words of a page " * 5)
+    document.save(path)
+
+
+def rss_mb(pid: int) -> float:
+    """Resident memory of a process, in MB."""
+    pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
+    return pages * os.sysconf("SC_PAGE_SIZE") / 1e6
+
+
+def read_text(path: Path, doc_id: str) -> int:
+    """The text layer of a document; its pages are counted."""
+    return sum(1 for _ in extract_document(path, doc_id, "0" * 64))
+
+
+def memory(folder: Path) -> dict[str, list[float]]:
+    """MB of one worker after 400, 800, … 2,000 pages."""
+    short, long = folder / "short.pdf", folder / "long.pdf"
+    make_long(short, 100)
+    make_long(long, 2_000)
+    found: dict[str, list[float]] = {}
+    with Worker() as worker:
+        found["text, 20 documents of 100 pages"] = []
+        for number in range(20):
+            worker.run(read_text, short, f"d{number}", timeout_s=600)
+            if number % 4 == 3:
+                found["text, 20 documents of 100 pages"].append(round(rss_mb(worker.pid or 0)))
+    with Worker() as worker:
+        found["render, one document of 2,000 pages"] = []
+        for first in range(1, 2_001, 400):
+            for start in range(first, first + 400, 50):
+                window = Window(start, start + 49)
+                worker.run(render_document, long, folder / "png", 100, window=window, timeout_s=600)
+            found["render, one document of 2,000 pages"].append(round(rss_mb(worker.pid or 0)))
+            shutil.rmtree(folder / "png")
+    return found
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--pdfs", type=Path, required=True)
+    parser.add_argument("--pages", type=int, default=600)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--out", type=Path)
+    arguments = parser.parse_args()
+    with tempfile.TemporaryDirectory() as name:
+        result: dict[str, Any] = {"cores": os.cpu_count()}
+        result["memory_mb"] = memory(Path(name))
+        result |= one_against_two(arguments.pdfs, arguments.pages, arguments.rounds, Path(name))
+    print(json.dumps(result, indent=1))
+    if arguments.out:
+        arguments.out.write_text(json.dumps(result, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()
