@@ -141,12 +141,13 @@ def test_version_of_the_metric_is_that_of_the_kit() -> None:
 
 
 def test_examples_of_the_metric_card_give_what_the_card_says(
-    metric: Any, project_dir: Path, monkeypatch: pytest.MonkeyPatch
+    metric: Any, project_dir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(evaluate, "load", lambda name: metric)
+    monkeypatch.chdir(tmp_path)  # an example writes a file
     card = project_dir / "metrics" / "n_clue" / "README.md"
     outcome = doctest.testfile(str(card), module_relative=False)
-    assert outcome.attempted >= 9
+    assert outcome.attempted >= 14
     assert outcome.failed == 0
 
 
