@@ -8,7 +8,8 @@ compared within the round, and medians of the ratios are recorded:
     n-Clue       renders at 200 dpi and reads, two worker processes, as `nclue reconstruct ocr` does
     tesseract    the program with OMP_THREAD_LIMIT=1 on ready-made images (rendering is not counted
                  for it), two at a time
-    ocrmypdf     --jobs 2 with its defaults, on PDFs of these images (where it is installed)
+    ocrmypdf     --jobs 2 with its defaults, on PDFs of these images (where it is installed): all
+                 pages in one file, and a file for each page
 """
 
 from __future__ import annotations
@@ -57,24 +58,26 @@ def choose(pdfs: Path, count: int) -> list[pymupdf.Document]:
 def write_inputs(folder: Path, parts: list[pymupdf.Document]) -> list[CorpusDocument]:
     """PDFs for us, images for the program, PDFs of these images for ocrmypdf."""
     rows = []
+    together = pymupdf.open()
     for number, part in enumerate(parts):
         name = f"d{number:03d}"
         for kind in ("pdfs", "images", "scans"):
             (folder / kind).mkdir(exist_ok=True)
         (folder / "pdfs" / f"{name}.pdf").write_bytes(part.tobytes(no_new_id=True))
-        scans = pymupdf.open()
         for page in range(1, PER_DOCUMENT + 1):
             image = render_page(part, page, DPI)
             path = folder / "images" / f"{name}_{page}.png"
             write_png(path, image)
             rect = part[page - 1].rect
-            scans.new_page(width=rect.width, height=rect.height).insert_image(
-                (0, 0, rect.width, rect.height), filename=path
-            )
-        scans.save(folder / "scans" / f"{name}.pdf")
+            scan = pymupdf.open()
+            box = (0, 0, rect.width, rect.height)
+            scan.new_page(width=rect.width, height=rect.height).insert_image(box, filename=path)
+            scan.save(folder / "scans" / f"{name}_{page}.pdf")
+            together.insert_pdf(scan)
         rows.append(
             CorpusDocument(name, "x", None, None, None, None, None, PER_DOCUMENT, None, None)
         )
+    together.save(folder / "all.pdf")
     return rows
 
 
@@ -100,12 +103,21 @@ def by_program(folder: Path) -> None:
         list(pool.map(read, sorted((folder / "images").glob("*.png"))))
 
 
-def by_ocrmypdf(folder: Path) -> None:
-    """Its defaults, one file after the other; it works on two pages at a time."""
-    for path in sorted((folder / "scans").glob("*.pdf")):
-        out = folder / "ocrmypdf.pdf"
-        command = ["ocrmypdf", "--jobs", "2", "--quiet", str(path), str(out)]
+def by_ocrmypdf(folder: Path, *, one_file: bool) -> None:
+    """Its defaults, on one file of all pages, or on a file for each."""
+    files = [folder / "all.pdf"] if one_file else sorted((folder / "scans").glob("*.pdf"))
+    for path in files:
+        command = ["ocrmypdf", "--jobs", "2", "--quiet", str(path), str(folder / "ocrmypdf.pdf")]
         subprocess.run(command, check=True, capture_output=True)
+
+
+def versions() -> list[str]:
+    """What was compared."""
+    found = [TesseractEngine(library=False).version()]
+    if shutil.which("ocrmypdf"):
+        said = subprocess.run(["ocrmypdf", "--version"], capture_output=True, text=True, check=True)
+        found.append(f"ocrmypdf {said.stdout.strip()}")
+    return found
 
 
 def seconds(function: Callable[[], None]) -> float:
@@ -130,7 +142,8 @@ def main() -> None:
             "n-Clue, 1 worker": lambda: by_us(folder, rows, 1, False),
         }
         if shutil.which("ocrmypdf"):
-            ways["ocrmypdf --jobs 2"] = lambda: by_ocrmypdf(folder)
+            ways["ocrmypdf --jobs 2, one file"] = lambda: by_ocrmypdf(folder, one_file=True)
+            ways["ocrmypdf --jobs 2, a file per page"] = lambda: by_ocrmypdf(folder, one_file=False)
         try:
             TesseractEngine(library=True).check_ready()
             ways["n-Clue with tesserocr, 2 workers"] = lambda: by_us(folder, rows, 2, True)
@@ -146,6 +159,7 @@ def main() -> None:
     n_pages = len(rows) * PER_DOCUMENT
     ours = "n-Clue, 2 workers"
     result = {
+        "versions": versions(),
         "pages": n_pages,
         "dpi": DPI,
         "rounds": arguments.rounds,

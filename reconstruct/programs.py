@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import select
 import signal
 import subprocess
 import tempfile
@@ -67,12 +68,35 @@ def run_program(
             preexec_fn=lift_memory_limit if unlimited_memory else None,
         )
         try:
-            process.wait(timeout_s)
+            _wait(process, timeout_s)
         except subprocess.TimeoutExpired:
             raise TimeoutError(f"not done within {timeout_s:.4g} s") from None
         finally:
             kill_tree(process)
         return ProgramResult(process.returncode, _content(out), _content(err))
+
+
+def _wait(process: subprocess.Popen[bytes], timeout_s: float) -> None:
+    """Like ``process.wait(timeout_s)``, but told of the end at once where the system can (Linux).
+
+    Python itself looks every 50 ms, which is a hundredth of the time that a page takes.
+
+    Raises:
+        subprocess.TimeoutExpired: It runs on.
+    """
+    try:
+        handle = os.pidfd_open(process.pid)
+    except (AttributeError, OSError):
+        process.wait(timeout_s)
+        return
+    try:
+        poll = select.poll()
+        poll.register(handle, select.POLLIN)
+        if not poll.poll(timeout_s * 1000):
+            raise subprocess.TimeoutExpired(process.args, timeout_s)
+    finally:
+        os.close(handle)
+    process.wait()
 
 
 def _content(stream: IO[bytes]) -> bytes:

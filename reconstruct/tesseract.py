@@ -1,8 +1,9 @@
 """OCR of one page with Tesseract: the program, or its library through tesserocr.
 
-pytesseract knows where the program is. The page itself goes to the program as raw pixels on its
-standard input and comes back as TSV: no PNG compression, no files, and a time limit that ends
-the program together with whatever it started.
+A page goes to the program as raw pixels on its standard input and comes back as TSV: no PNG
+compression, no named files, and a time limit that ends the program together with whatever it
+started. (pytesseract compresses a PNG for each page and cannot end what the program started; its
+``tesseract_cmd`` is honoured where it is loaded.)
 """
 
 from __future__ import annotations
@@ -104,9 +105,10 @@ def find_tesseract(lang: str = "eng", *, library: bool | None = None) -> Tessera
 
 
 def _program() -> str:
-    import pytesseract
-
-    named = str(pytesseract.pytesseract.tesseract_cmd)
+    # Whoever uses pytesseract may have told it where the program is. It is not loaded for that: it
+    # loads pandas, half a second in every worker.
+    loaded = sys.modules.get("pytesseract.pytesseract")
+    named = str(loaded.tesseract_cmd) if loaded else "tesseract"
     found = shutil.which(named)
     if found is None:
         raise MissingDependencyError(

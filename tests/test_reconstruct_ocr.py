@@ -106,6 +106,16 @@ class TestCheckBeforeWork:
         with pytest.raises(UsageError, match="expected names like eng"):
             engine(lang="eng --psm 0").check_ready()
 
+    def test_a_program_that_pytesseract_was_told_of_is_used(self, fake, monkeypatch, tmp_path):
+        pytesseract = pytest.importorskip("pytesseract.pytesseract")
+        fake("")
+        monkeypatch.setattr(pytesseract, "tesseract_cmd", str(tmp_path / "bin" / "tesseract"))
+        monkeypatch.setenv("PATH", "/nonexistent" + os.pathsep + str(Path(sys.executable).parent))
+        assert tesseract.find_tesseract(library=False).program == str(tmp_path / "bin/tesseract")
+        monkeypatch.setattr(pytesseract, "tesseract_cmd", "no_such_program")
+        with pytest.raises(MissingDependencyError, match="'no_such_program', which is not"):
+            tesseract.find_tesseract(library=False)
+
     def test_the_version_is_that_of_the_program(self, fake):
         fake("")
         assert engine().version() == "tesseract 9.9.9"

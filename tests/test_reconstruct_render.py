@@ -389,6 +389,16 @@ class TestPrograms:
         assert programs.run_program(["sh", "-c", script], timeout_s=20).returncode == 0
         assert gone(int(pids.read_text()))
 
+    @pytest.mark.parametrize("told", [True, False])
+    def test_the_clock_works_however_the_end_is_learned(self, monkeypatch, told):
+        if not told:  # a system without such handles
+            monkeypatch.delattr(os, "pidfd_open", raising=False)
+        assert programs.run_program(["true"], timeout_s=20).returncode == 0
+        began = time.monotonic()
+        with pytest.raises(TimeoutError, match=r"within 0\.2 s"):
+            programs.run_program(["sleep", "60"], timeout_s=0.2)
+        assert 0.2 <= time.monotonic() - began < 10
+
     def test_a_signal_is_named(self):
         result = programs.run_program(["sh", "-c", "kill -SEGV $$"], timeout_s=20)
         assert programs.how_ended(result.returncode) == "signal SIGSEGV"
