@@ -2,8 +2,8 @@
 
     python benchmarks/ocr_speed.py --pdfs DIR [--pages 20] [--rounds 3]
 
-Pages are taken evenly from the PDFs of a folder. Two workers each; what takes turns in a round is
-compared within the round, and medians of the ratios are recorded:
+Pages are taken evenly from the PDFs of a folder, two of each. Two workers each; what takes turns in
+a round is compared within the round, and medians of the ratios are recorded:
 
     n-Clue       renders at 200 dpi and reads, two worker processes, as `nclue reconstruct ocr` does
     tesseract    the program with OMP_THREAD_LIMIT=1 on ready-made images (rendering is not counted
@@ -35,7 +35,7 @@ from nclue_reconstruct.workspace import Workspace
 from nclue_core.schema import CorpusDocument
 
 DPI = 200
-PER_DOCUMENT = 5
+PER_DOCUMENT = 2
 
 
 def choose(pdfs: Path, count: int) -> list[pymupdf.Document]:
@@ -131,6 +131,7 @@ def main() -> None:
     parser.add_argument("--pdfs", type=Path, required=True)
     parser.add_argument("--pages", type=int, default=20)
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--only", action="append", help="just these ways; repeatable")
     parser.add_argument("--out", type=Path)
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
@@ -149,6 +150,7 @@ def main() -> None:
             ways["n-Clue with tesserocr, 2 workers"] = lambda: by_us(folder, rows, 2, True)
         except Exception as err:
             print(f"without tesserocr: {err}")
+        ways = {way: ways[way] for way in arguments.only or ways}
         rounds = []
         for number in range(arguments.rounds):
             taken = {way: seconds(function) for way, function in ways.items()}
