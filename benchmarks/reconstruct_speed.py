@@ -21,9 +21,9 @@ from typing import Any
 import pymupdf
 from nclue_reconstruct.engines import TextEngine
 from nclue_reconstruct.limits import Worker
+from nclue_reconstruct.ocr_steps import ocr_document
 from nclue_reconstruct.pipeline import Parallel, ocr_documents, render_documents
 from nclue_reconstruct.render import render_document
-from nclue_reconstruct.textlayer import extract_document
 from nclue_reconstruct.windows import Window
 from nclue_reconstruct.workspace import Workspace
 
@@ -55,7 +55,7 @@ def one_against_two(step: str, rows: list[CorpusDocument], rounds: int, folder: 
     def run(jobs: int) -> float:
         workspace = Workspace(folder / "work")
         shutil.rmtree(workspace.root, ignore_errors=True)
-        shutil.copytree(folder / step, workspace.root / "pdfs")
+        shutil.copytree(folder / "chosen" / step, workspace.root / "pdfs")
         began = time.perf_counter()
         if step == "render":
             render_documents(rows, workspace, dpi=200, parallel=Parallel(jobs))
@@ -80,9 +80,8 @@ def make_long(path: Path, n_pages: int) -> None:
     """Simulated pages of text."""
     document = pymupdf.open()
     for number in range(n_pages):
-        page = document.new_page()
-        for line in range(40):
-            page.insert_text((60, 60 + 17 * line), f"{number} {line} " + "words of a page " * 5)
+        lines = [f"{number} {line} " + "words of a page " * 5 for line in range(40)]
+        document.new_page().insert_text((60, 60), lines)
     document.save(path)
 
 
@@ -90,11 +89,6 @@ def rss_mb(pid: int) -> float:
     """Resident memory of a process, in MB."""
     pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
     return pages * os.sysconf("SC_PAGE_SIZE") / 1e6
-
-
-def read_text(path: Path, doc_id: str) -> int:
-    """The text layer of a document; its pages are counted."""
-    return sum(1 for _ in extract_document(path, doc_id, "0" * 64))
 
 
 def memory(folder: Path) -> dict[str, list[float]]:
@@ -106,7 +100,8 @@ def memory(folder: Path) -> dict[str, list[float]]:
     with Worker() as worker:
         found["text, 20 documents of 100 pages"] = []
         for number in range(20):
-            worker.run(read_text, short, f"d{number}", timeout_s=600)
+            arguments = (TextEngine(), short, f"d{number}", "0" * 64, folder / "text")
+            worker.run(ocr_document, *arguments, timeout_s=600)
             if number % 4 == 3:
                 found["text, 20 documents of 100 pages"].append(round(rss_mb(worker.pid or 0)))
     with Worker() as worker:
@@ -131,7 +126,7 @@ def main() -> None:
         result: dict[str, Any] = {"cores": os.cpu_count()}
         result["memory_mb"] = memory(Path(name))
         for step, count in (("render", arguments.pages), ("text", TEXT_TIMES * arguments.pages)):
-            rows = choose(arguments.pdfs, count, Path(name) / step)
+            rows = choose(arguments.pdfs, count, Path(name) / "chosen" / step)
             result[step] = one_against_two(step, rows, arguments.rounds, Path(name))
     print(json.dumps(result, indent=1))
     if arguments.out:

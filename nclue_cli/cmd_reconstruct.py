@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -80,7 +80,7 @@ def command(words: tuple[str, ...], out: Path, as_json: bool, **options: Any) ->
 
     step, name = _step_and_name(words)
     collection = _collection(name, options["release"])
-    ids = [doc_id for doc_id in (options["docs"] or "").split(",") if doc_id]
+    ids = _ids(options["docs"] or "", collection.corpus)
     documents = chosen(collection.corpus, ids, options["limit"])
     if options["dry_run"]:
         _say_plan(documents, out, step, options)
@@ -104,6 +104,13 @@ def _step_and_name(words: tuple[str, ...]) -> tuple[str, str | None]:
     if len(names) > 1:
         raise UsageError(f"expected [STEP] COLLECTION, found {' '.join(words)}")
     return step or "run", names[0] if names else None
+
+
+def _ids(text: str, corpus: Iterable[CorpusDocument]) -> list[str]:
+    """IDs between commas; a document whose ID has commas stands alone."""
+    if any(document.doc_id == text for document in corpus):
+        return [text]
+    return [doc_id for doc_id in text.split(",") if doc_id]
 
 
 def _collection(name: str | None, release: Path | None) -> Collection:

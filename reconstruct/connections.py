@@ -137,7 +137,14 @@ def open_session(
         session.mount(scheme, adapter)
     session.headers.update(headers)
     session.auth = _no_password
+    # It would look for the next address even where redirects are not followed, and read the
+    # whole body for that.
+    session.resolve_redirects = _no_redirects  # type: ignore[method-assign]
     return session
+
+
+def _no_redirects(*_arguments: Any, **_more: Any) -> Iterator[requests.Response]:
+    return iter(())
 
 
 def _no_password(request: requests.PreparedRequest) -> requests.PreparedRequest:

@@ -14,11 +14,12 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from nclue_reconstruct.limits import DEFAULT_MEMORY_MB, Worker, run_limited
-from nclue_reconstruct.outcome import CRASHED, DocumentError, DocumentOutcome
+from nclue_reconstruct.outcome import CRASHED, ENGINE_FAILED, DocumentError, DocumentOutcome
+from nclue_reconstruct.pdf_open import one_line
 from nclue_reconstruct.staging import Files, carried, in_place, keep, run_apart
 from nclue_reconstruct.windows import WHOLE, Window
 
-from nclue_core.errors import UsageError, require
+from nclue_core.errors import MissingDependencyError, UsageError, require
 
 EXECUTORS = ("local", "ray")
 MAX_LOSSES = 3  # a task is started again so often when its machine is lost
@@ -97,6 +98,11 @@ def _outcome(call: Call, run: Callable[..., DocumentOutcome]) -> DocumentOutcome
         return run(call.function, *in_place(call.arguments), timeout_s=call.timeout_s)
     except DocumentError as err:
         return DocumentOutcome(err.state, err.reason, 0, None, 0.0)
+    except (OSError, MissingDependencyError):
+        raise  # no other document would fare better
+    except Exception as err:
+        reason = f"{type(err).__name__}: {one_line(err)}"
+        return DocumentOutcome(ENGINE_FAILED, reason, 0, None, 0.0)
 
 
 def _serial(calls: Sequence[Call], memory_mb: int) -> Iterator[Ended]:
@@ -111,9 +117,10 @@ def _in_workers(calls: Sequence[Call], jobs: int, memory_mb: int) -> Iterator[En
         waiting.put(call)
     ended: queue.SimpleQueue[Ended | BaseException | None] = queue.SimpleQueue()
     stop = threading.Event()
+    workers = [Worker(memory_mb) for _ in range(min(jobs, len(calls)))]
     threads = [
-        threading.Thread(target=_work, args=(waiting, ended, stop, memory_mb), daemon=True)
-        for _ in range(min(jobs, len(calls)))
+        threading.Thread(target=_work, args=(waiting, ended, stop, worker), daemon=True)
+        for worker in workers
     ]
     for thread in threads:
         thread.start()
@@ -129,18 +136,21 @@ def _in_workers(calls: Sequence[Call], jobs: int, memory_mb: int) -> Iterator[En
                 yield item
     finally:  # also where the caller stops early, or is interrupted
         stop.set()
-        for thread in threads:
-            thread.join()
+        while any(thread.is_alive() for thread in threads):
+            for worker in workers:  # what they are at is not waited for
+                worker.close()
+            for thread in threads:
+                thread.join(0.1)
 
 
 def _work(
     waiting: queue.SimpleQueue[Call],
     ended: queue.SimpleQueue[Any],
     stop: threading.Event,
-    memory_mb: int,
+    worker: Worker,
 ) -> None:
     try:
-        with Worker(memory_mb) as worker:
+        with worker:
             while not stop.is_set():
                 try:
                     call = waiting.get_nowait()
@@ -225,8 +235,9 @@ def _ray_result(ray: Any, reference: Any, call: Call) -> DocumentOutcome:
     """The outcome; a task whose machines died again and again loses its document alone."""
     try:
         done: tuple[DocumentOutcome, Files] = ray.get(reference)
-    except (ray.exceptions.WorkerCrashedError, ray.exceptions.NodeDiedError,
-            ray.exceptions.OutOfMemoryError) as err:  # fmt: skip
+    except ray.exceptions.RayTaskError:
+        raise  # an error of ours, with its own message
+    except ray.exceptions.RayError as err:
         reason = f"lost with its machine {MAX_LOSSES + 1} times ({type(err).__name__})"
         return DocumentOutcome(CRASHED, reason, 0, None, 0.0)
     outcome, files = done

@@ -34,6 +34,7 @@ from nclue_reconstruct.states import (
     TIMEOUT,
     TOO_LARGE,
     TRUNCATED,
+    UNEXPECTED,
     UNSAFE_URL,
     ChangedError,
     FetchError,
@@ -204,7 +205,12 @@ class Fetcher:
     def _try(self, url: str, part: Part, sha256: str | None, trusted: bool) -> str:
         """One download; returns the SHA-256 of the part, which is the wanted file then."""
         body = _Body(part, sha256, self.settings)
-        self._exchange(url, part if sha256 else None, trusted, body.receive)
+        try:
+            self._exchange(url, part if sha256 else None, trusted, body.receive)
+        except FetchError as err:
+            if err.state == TOO_LARGE:
+                part.discard()
+            raise
         body.judge(url)
         return body.sha256
 
@@ -226,6 +232,9 @@ class Fetcher:
                         raise FetchError(TIMEOUT, "")
             except (requests.RequestException, urllib3.exceptions.HTTPError, FetchError) as err:
                 raise self._failure(url, err, clock) from err
+            except (ValueError, OverflowError) as err:  # of a header that no library expects
+                reason = f"{url}: the answer cannot be understood: {err}"
+                raise FetchError(UNEXPECTED, reason) from err
             finally:
                 self._clocks.discard(clock)
 
@@ -379,7 +388,7 @@ def retry_after(value: str | None) -> float | None:
         return float(value[:12])
     try:
         moment = email.utils.parsedate_to_datetime(value)
-    except (ValueError, TypeError):
+    except (ValueError, TypeError, OverflowError):
         return None
     if moment.tzinfo is None:
         moment = moment.replace(tzinfo=timezone.utc)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import queue
 import threading
 from collections import defaultdict
@@ -21,6 +22,7 @@ from nclue_reconstruct.states import (
     BAD_ROW,
     LANDING_ONLY,
     OK,
+    UNEXPECTED,
     UNSAFE_URL,
     FetchError,
     FetchResult,
@@ -32,6 +34,7 @@ from nclue_core.files import SHA256_PATTERN, file_name
 from nclue_core.schema import CorpusDocument
 
 FETCHES_AT_ONCE = 16
+MAX_THREADS = 128  # hosts beyond it wait for their turn
 _RETIRED_PLACES = ("/deprecated/", "/oa_package/", "/oa_pdf/")
 
 
@@ -103,7 +106,7 @@ class DocumentSource:
         """The address to ask first; empty where none is asked."""
         if self._mirror is None:
             return polite_address(document.pdf_url or "")
-        if is_mirror_url(self._mirror):
+        if is_mirror_url(self._mirror) and judge(document, mirror=self._mirror) is None:
             return f"{self._mirror.rstrip('/')}/{quote(file_name(document.doc_id))}.pdf"
         return ""
 
@@ -254,24 +257,31 @@ def _run(
     by_host: dict[str, queue.SimpleQueue[CorpusDocument]] = defaultdict(queue.SimpleQueue)
     n_threads: dict[str, int] = {}
     for document in documents:
-        host = fetcher.hosts.name(source.address(document))
+        address = source.address(document)
+        host = fetcher.hosts.name(address)
         by_host[host].put(document)
-        n_threads[host] = min(jobs, fetcher.hosts.limit(source.address(document)).concurrent)
+        n_threads[host] = min(jobs, fetcher.hosts.limit(address).concurrent)
+    turns: queue.SimpleQueue[queue.SimpleQueue[CorpusDocument]] = queue.SimpleQueue()
+    for number in range(max(n_threads.values(), default=0)):  # first one thread for each host
+        for host, waiting in by_host.items():
+            if number < min(n_threads[host], waiting.qsize()):
+                turns.put(waiting)
     ended: queue.SimpleQueue[_Ended] = queue.SimpleQueue()
     threads = [
-        threading.Thread(target=_work, args=(waiting, source, fetcher, ended), daemon=True)
-        for host, waiting in by_host.items()
-        for _ in range(min(n_threads[host], waiting.qsize()))
+        threading.Thread(target=_work, args=(turns, source, fetcher, ended), daemon=True)
+        for _ in range(min(turns.qsize(), MAX_THREADS))
     ]
-    for thread in threads:
-        thread.start()
+    started: list[threading.Thread] = []
     try:
+        for thread in threads:
+            thread.start()
+            started.append(thread)
         yield from _gather(ended, len(threads))
     except BaseException:  # an interrupt, or a full disk: end the downloads now
         fetcher.stop()
         raise
     finally:
-        for thread in threads:
+        for thread in started:
             thread.join()
 
 
@@ -289,21 +299,36 @@ def _gather(
 
 
 def _work(
-    waiting: queue.SimpleQueue[CorpusDocument],
+    turns: queue.SimpleQueue[queue.SimpleQueue[CorpusDocument]],
     source: DocumentSource,
     fetcher: Fetcher,
     ended: queue.SimpleQueue[_Ended],
 ) -> None:
+    """Serve one host after the other, each to its end."""
     try:
         while not fetcher.stopped:
-            document = waiting.get_nowait()
-            ended.put((document, source.get(document)))
+            waiting = turns.get_nowait()
+            with contextlib.suppress(queue.Empty):
+                while not fetcher.stopped:
+                    document = waiting.get_nowait()
+                    ended.put((document, _get(document, source)))
     except queue.Empty:
         pass
     except BaseException as err:  # handed to the thread that reads
         ended.put(err)
     finally:
         ended.put(None)
+
+
+def _get(document: CorpusDocument, source: DocumentSource) -> FetchResult:
+    """One document; what nobody expected loses it alone, a bad disk ends the run."""
+    try:
+        return source.get(document)
+    except OSError:
+        raise
+    except Exception as err:
+        text = f"{document.pdf_url}: {type(err).__name__}: {err}"
+        return FetchError(UNEXPECTED, text).result(1, 0.0)
 
 
 def _with_hint(result: FetchResult, document: CorpusDocument) -> FetchResult:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import IO
 
 from nclue_reconstruct.parts import BLOCK
-from nclue_reconstruct.states import CHANGED, GONE, NOT_PDF, OK, FetchResult
+from nclue_reconstruct.states import CHANGED, FORBIDDEN, GONE, NOT_PDF, OK, FetchResult
 
 from nclue_core.files import sha256_file
 
@@ -69,12 +69,16 @@ def copy_from(
         return FetchResult(GONE, f"{source}: not in the mirror")
     target.parent.mkdir(parents=True, exist_ok=True)
     part = target.with_name(target.name + ".part")
-    with source.open("rb") as original, part.open("wb") as copy:
+    try:
+        original = source.open("rb")
+    except OSError as err:  # of the mirror: our own folder may be fine
+        return FetchResult(FORBIDDEN, f"{source}: cannot be read: {err.strerror or err}")
+    with original, part.open("wb") as copy:
         n_bytes, found = _copy(original, copy)
-    if sha256 is not None and found != sha256:
-        is_pdf = b"%PDF-" in _head(part)
+    is_pdf = b"%PDF-" in _head(part)
+    if found != sha256 and (sha256 is not None or not is_pdf):
         part.unlink()
-        reason = f"{source}: expected SHA-256 {sha256}, found {found}"
+        reason = f"{source}: expected SHA-256 {sha256 or 'of a PDF'}, found {found}"
         return FetchResult(CHANGED if is_pdf else NOT_PDF, reason, n_bytes, found)
     part.replace(target)
     remember(target, n_bytes, found)

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import contextlib
+import sys
 from collections import defaultdict
 from collections.abc import Collection, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from nclue_reconstruct.engines import Engine
 from nclue_reconstruct.executors import Call, Cluster, run_calls
-from nclue_reconstruct.fetching import fetch_documents
+from nclue_reconstruct.fetching import fetch_documents, judge
 from nclue_reconstruct.limits import document_timeout_s
-from nclue_reconstruct.ocr_steps import ocr_document
+from nclue_reconstruct.ocr_steps import finished_pages, ocr_document
 from nclue_reconstruct.outcome import OK as DONE
 from nclue_reconstruct.outcome import DocumentOutcome
 from nclue_reconstruct.pdf_store import recalled, remember
@@ -62,7 +63,7 @@ def verify_documents(
     """Hash every PDF that is there and compare; nothing is fetched or removed."""
     results = {}
     for document in documents:
-        result = _verify_one(document, workspace.pdf(document.doc_id))
+        result = judge(document, mirror="") or _verify_one(document, workspace.pdf(document.doc_id))
         results[document.doc_id] = result
         workspace.record(document.doc_id, "fetch", asdict(result))
         tell(Event(document.doc_id, result.state, result.reason, n_bytes=result.n_bytes or 0))
@@ -134,8 +135,10 @@ def ocr_documents(
     for document, pdf, sha256 in _fetched(documents, workspace):
         if work.is_done(document.doc_id, sha256):
             continue
-        same = work.is_same(document.doc_id, sha256)
-        skip = work.on_disk(document.doc_id) if same else set()
+        skip: set[int] = set()
+        if parallel.apart:  # workers cannot see, or remove, what is there
+            folder = page_path(out, document.doc_id, 1).parent
+            skip = finished_pages(folder, sys.maxsize, sha256)
         for window in windows_of(document.n_pages, engine.window_pages):
             arguments = (engine, InFile(pdf), document.doc_id, sha256, OutFolder(out), window)
             per_page = SECONDS_PER_PAGE.get(engine.name, 90.0)
@@ -162,9 +165,17 @@ def _ocr(
 def _fetched(
     documents: Sequence[CorpusDocument], workspace: Workspace
 ) -> list[tuple[CorpusDocument, Path, str]]:
-    """The documents whose PDFs are there, with path and hash."""
-    found = ((document, workspace.pdf(document.doc_id)) for document in documents)
-    return [(d, pdf, recalled(pdf) or sha256_file(pdf)) for d, pdf in found if pdf.is_file()]
+    """The documents whose PDFs are there and right, with path and hash."""
+    found = []
+    for document in documents:
+        if judge(document, mirror="") is not None:  # a row whose ID or hash is none
+            continue
+        pdf = workspace.pdf(document.doc_id)
+        if pdf.is_file():
+            sha256 = recalled(pdf) or sha256_file(pdf)
+            if document.sha256 in (None, sha256):
+                found.append((document, pdf, sha256))
+    return found
 
 
 def _carried_pages(skip: set[int], window: Window, parallel: Parallel) -> frozenset[int]:
@@ -291,6 +302,7 @@ class _Work:
 def _joined(
     parts: Sequence[tuple[Window, DocumentOutcome]], on_disk: Collection[int]
 ) -> DocumentOutcome:
-    if len(parts) == 1:
-        return parts[0][1]
+    if len(parts) == 1:  # of a call that was ended, only the disk knows what it had done
+        outcome = parts[0][1]
+        return replace(outcome, pages_done=max(outcome.pages_done, len(on_disk)))
     return join(sorted(parts, key=lambda part: part[0].first), on_disk)

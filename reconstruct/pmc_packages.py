@@ -34,9 +34,15 @@ MAX_READ = 1 << 20  # at once: more is asked for only where a header is a bomb
 MAX_READ = 1 << 20
 MAX_UNPACKED_BYTES = 8 << 30  # of all members of one package
 
+# What tarfile and gzip raise at files that are not what they seem.
+DAMAGES = (
+    tarfile.TarError, EOFError, gzip.BadGzipFile, zlib.error, ValueError, OverflowError,
+    RecursionError,
+)  # fmt: skip
+
 # Read by pattern, not by an XML parser: nothing in the answer can expand.
 _LINK = re.compile(r"<link\s[^<>]{0,2000}>")
-_ATTRIBUTE = re.compile(r"""([a-z]+)\s*=\s*["']([^"'<>]*)["']""")
+_ATTRIBUTE = re.compile(r"""\b([a-z]{1,20})\s{0,5}=\s{0,5}["']([^"'<>]*)["']""")
 
 
 def service_url(pmcid: str, service: str = OA_SERVICE) -> str:
@@ -80,7 +86,7 @@ def take_pdf(package: Path, target: Path, sha256: str | None, max_bytes: int) ->
     """
     try:
         return _take_pdf(package, target, sha256, max_bytes)
-    except (tarfile.TarError, EOFError, gzip.BadGzipFile, zlib.error) as err:
+    except DAMAGES as err:
         raise FetchError(TRUNCATED, f"{package.name}: a damaged package: {err}") from err
 
 
@@ -120,10 +126,14 @@ def _pdfs(
         if member.size > max_bytes:
             raise FetchError(TOO_LARGE, f"{package.name}: a PDF of {member.size:,} bytes")
         digest = hashlib.sha256()
-        while block := stream.read(BLOCK):
+        block = stream.read(BLOCK)
+        if b"%PDF-" not in block[:1024]:
+            continue
+        while block:
             digest.update(block)
             if out is not None and place == chosen:
                 out.write(block)
+            block = stream.read(BLOCK)
         yield place, digest.hexdigest(), member.size
         place += 1
 
@@ -139,12 +149,17 @@ class _Packed(gzip.GzipFile):
 
 def _members(package: Path) -> Iterator[tuple[tarfile.TarInfo, IO[bytes]]]:
     """The plain files of a package, in order: no links, devices or folders."""
-    unpacked = 0
     with _Packed(package) as stream, tarfile.open(fileobj=stream, mode="r:") as archive:
-        for count, member in enumerate(archive):
-            unpacked += member.size
-            if count >= MAX_MEMBERS or unpacked > MAX_UNPACKED_BYTES:
-                raise FetchError(TOO_LARGE, f"{package.name}: too many or too large members")
+        for _ in range(MAX_MEMBERS):
+            member = archive.next()
+            if member is None:
+                return
+            archive.members = []  # type: ignore[attr-defined]  # else all headers stay in memory
+            if member.size < 0:
+                raise tarfile.ReadError("a member of negative size")
+            if stream.tell() + member.size > MAX_UNPACKED_BYTES:
+                break
             content = archive.extractfile(member) if member.isreg() else None
-            if content is not None:
+            if content is not None and not member.issparse():
                 yield member, content
+    raise FetchError(TOO_LARGE, f"{package.name}: too many or too large members")

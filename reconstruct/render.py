@@ -14,7 +14,7 @@ from nclue_reconstruct.pdf_open import load_page, one_line, open_pdf, quiet_pymu
 from nclue_reconstruct.windows import WHOLE, Window
 
 from nclue_core.errors import InputError
-from nclue_core.files import atomic_write, file_name
+from nclue_core.files import atomic_write, file_name, id_of_file_name
 
 # 50 megapixels hold an A1 sheet at 200 dpi and every page that people read; a page box of
 # 200 x 200 inches at 300 dpi would be 3.6 gigapixels.
@@ -102,6 +102,9 @@ def render_page(document: Any, page: int, dpi: int, *, color: bool = False) -> P
         raise DocumentError(outcome.BROKEN, f"cannot be rendered: {one_line(err)}") from None
     finally:
         pymupdf.TOOLS.store_shrink(100)  # decoded images would pile up over a document
+    if not pixels.width or not pixels.height:
+        size = f"{rect.width:g} x {rect.height:g} pt"
+        raise DocumentError(outcome.BROKEN, f"cannot be rendered: a page of {size} has no pixel")
     return PageImage(
         page,
         pixels.width,
@@ -150,7 +153,7 @@ def render_document(
     """
     check_dpi(dpi)
     began = time.monotonic()
-    doc_id = doc_id or pdf.stem
+    doc_id = doc_id or id_of_file_name(pdf.stem)
     done, failures, total = 0, [], None
     try:
         with open_pdf(pdf) as document:

@@ -51,6 +51,8 @@ class FetchError(Exception):
     """A try that failed; ``state`` is one of FETCH_STATES."""
 
     def __init__(self, state: str, reason: str, wait_s: float | None = None) -> None:
+        # Servers' words go to terminals and logs: none of them may control those.
+        reason = "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in reason)
         super().__init__(reason)
         self.state = state
         self.reason = reason

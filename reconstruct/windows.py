@@ -12,6 +12,8 @@ from dataclasses import dataclass
 
 from nclue_reconstruct.outcome import OK, DocumentOutcome, PageFailure, summarise
 
+MAX_PAGES = 100_000  # a release may say what it likes; the last window takes the rest
+
 
 @dataclass(frozen=True)
 class Window:
@@ -42,7 +44,7 @@ def windows_of(n_pages: int | None, size: int | None) -> list[Window]:
     """
     if n_pages is None or size is None or n_pages <= size:
         return [WHOLE]
-    firsts = range(1, n_pages + 1, size)
+    firsts = range(1, min(n_pages, MAX_PAGES) + 1, size)
     return [*(Window(first, first + size - 1) for first in firsts[:-1]), Window(firsts[-1], None)]
 
 

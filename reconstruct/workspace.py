@@ -38,6 +38,9 @@ class Workspace:
         self.root = root
         self._rows: dict[str, dict[str, Any]] = {}
         self._saved = 0.0
+        self._load()
+
+    def _load(self) -> None:
         if self.manifest.exists():
             for row in read_jsonl(self.manifest):
                 self._rows[str(row.value.get("doc_id"))] = row.value
@@ -70,6 +73,7 @@ class Workspace:
         try:
             with FileLock(self.root / ".lock", timeout=0):
                 self._sweep()
+                self._load()  # a run that has just ended may have written more
                 yield
         except Timeout:
             raise UsageError(

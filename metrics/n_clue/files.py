@@ -160,10 +160,15 @@ def _ranked(data: bytes, source: str, table: _GradeTable) -> _Ranked | None:
     columns: TrecColumns | ParquetColumns | None
     codes: _Codes
     if data[:4] == b"PAR1":
-        columns = columns_of(open_parquet(data, source))
+        try:
+            columns = columns_of(open_parquet(data, source))
+        except UnicodeDecodeError:
+            return None
         if columns is None or not columns.unique or not are_plain_ids(columns.unique):
             return None
         codes = _ParquetCodes(columns, table)
+    elif data.lstrip()[:1] in (b"{", b"["):  # JSON can have six words a line, too
+        return None
     else:
         columns = read_columns(data)
         words = columns.words() if columns is not None else None
@@ -182,11 +187,11 @@ def _tied(scores: FloatArray | None, first: Positions) -> int | None:
         return 0
     within = np.ones(len(scores) + 1, dtype=np.bool_)  # ... below the line before, by query
     within[first] = False
-    steps = np.diff(scores)
-    if (steps[within[1:-1]] > 0).any():
+    above, below = scores[:-1], scores[1:]  # compared, not subtracted: they may be infinite
+    if (below > above)[within[1:-1]].any():
         return None
     equal = np.zeros(len(scores) + 1, dtype=np.bool_)
-    equal[1:-1] = (steps == 0) & within[1:-1]
+    equal[1:-1] = (below == above) & within[1:-1]
     return int((equal[1:] | equal[:-1]).sum())
 
 

@@ -45,12 +45,24 @@ def open_table(data: bytes) -> Any:
     import pyarrow.parquet as pq
 
     try:
-        names = [column.path for column in pq.ParquetFile(pa.BufferReader(data)).schema]
-        encoded = [name for name in names if name.startswith("doc_ids.list.")]
-        source = pq.ParquetFile(pa.BufferReader(data), read_dictionary=encoded)
-        return source.read(use_threads=False)
-    except (pa.ArrowInvalid, OSError) as err:
+        source = pq.ParquetFile(pa.BufferReader(data))
+        names = source.schema_arrow.names
+        if len(set(names)) < len(names):
+            raise ScoringError(f"a column stands twice: {', '.join(names)}")
+        encoded = [c.path for c in source.schema if c.path.startswith("doc_ids.list.")]
+        return _read_groups(pq.ParquetFile(pa.BufferReader(data), read_dictionary=encoded))
+    except (pa.ArrowException, OSError) as err:
         raise ScoringError(f"not a readable Parquet file: {err}") from None
+
+
+def _read_groups(source: Any) -> Any:
+    """Row group by row group: pyarrow does not join encoded lists of several at its own reading."""
+    import pyarrow as pa
+
+    groups = range(source.num_row_groups)
+    if not groups:
+        return source.read(use_threads=False)
+    return pa.concat_tables([source.read_row_group(i, use_threads=False) for i in groups])
 
 
 def columns_of(table: Any) -> ParquetColumns | None:

@@ -206,8 +206,7 @@ def _unpack(data: bytes, source: str) -> bytes:
 
 def _parse(data: bytes, source: str) -> dict[str, _Listing]:
     if data[:4] == b"PAR1":
-        table = open_parquet(data, source)
-        return _fast_parquet(table) or _from_rows(_parquet_rows(table), source)
+        return _parse_parquet(data, source)
     start = data.lstrip()[:1]
     if start == b"{" and _is_jsonl(data):
         return _from_rows(_jsonl_rows(data, source), source)
@@ -279,6 +278,14 @@ def _jsonl_rows(data: bytes, source: str) -> Iterator[tuple[int, Mapping[str, An
         yield line, row
 
 
+def _parse_parquet(data: bytes, source: str) -> dict[str, _Listing]:
+    table = open_parquet(data, source)
+    try:
+        return _fast_parquet(table) or _from_rows(_parquet_rows(table), source)
+    except UnicodeDecodeError:
+        raise RunFormatError("an ID is not UTF-8", source) from None
+
+
 def open_parquet(data: bytes, source: str) -> Any:
     """The table of a Parquet file.
 
@@ -312,7 +319,7 @@ def _listings(
     }
     new = np.zeros(len(doc_ids) + 1, dtype=np.bool_)
     new[first] = True
-    if scores is not None and not ((np.diff(scores) < 0) | new[1:-1]).all():
+    if scores is not None and not ((scores[1:] < scores[:-1]) | new[1:-1]).all():
         for listing, (start, end) in zip(listings.values(), bounds):
             listing.scores = scores[start:end].tolist()
     return listings

@@ -198,6 +198,7 @@ def _decimals(
         whole += high * 10**8
         valid &= high_valid & ((behind < 0) | (high_behind < 0))
         behind = np.where(high_behind < 0, behind, high_behind + 8)
+    behind = np.where(valid, behind, -1)  # of several points it would be nonsense
     has_point = behind >= 0
     decimals = np.where(has_point, behind, 0)
     if has_point.any():
