@@ -169,3 +169,44 @@ def test_bad_arguments_are_refused_before_any_file_is_read() -> None:
             score_files(JUDGMENTS, ["no such file"], **bad)
     with pytest.raises(RunFormatError, match="no such file: cannot be read"):
         next(score_files(JUDGMENTS, ["no such file"]))
+
+
+def test_parquet_files_of_several_row_groups_are_read(tmp_path: Path) -> None:
+    rows = {"query_id": ["q1", "q2", "q3"], "doc_ids": [["b", "a"], ["world_bank_2"], []]}
+    path = tmp_path / "run.parquet"
+    pq.write_table(pa.table(rows), path, row_group_size=1)
+    assert read_run(path).rankings == {"q1": ["b", "a"], "q2": ["world_bank_2"], "q3": []}
+    assert_same(path)
+
+
+def test_parquet_that_is_odd_is_refused_by_name(tmp_path: Path) -> None:
+    path = tmp_path / "run.parquet"
+    twice = pa.table([["q"], [["a"]], [["b"]]], names=["query_id", "doc_ids", "doc_ids"])
+    pq.write_table(twice, path)
+    with pytest.raises(RunFormatError, match=r"run\.parquet: a column stands twice"):
+        read_run(path)
+    latin = pa.array([b"\xf1"], pa.binary()).view(pa.string())
+    lists = pa.ListArray.from_arrays(pa.array([0, 1], pa.int32()), latin)
+    pq.write_table(pa.table({"query_id": ["q"], "doc_ids": lists}), path)
+    for read in (lambda: read_run(path), lambda: next(score_files(JUDGMENTS, [path]))):
+        with pytest.raises(RunFormatError, match="not UTF-8"):
+            read()
+
+
+ALIKE = {
+    "JSON in six words": '{"q1" : {"a" : 1 }}',
+    "a list": "[q1] Q0 a 1 1 t\n",
+    "infinite ties": "q1 Q0 b 1 inf t\nq1 Q0 a 2 inf t\nq1 Q0 ab 3 -inf t\n",
+    "points": "q1 Q0 a 1 ....... t\n",
+    "nonsense of sixteen": "q1 Q0 a 1 ..69/06:+/50-7 t\n",
+}
+
+
+@pytest.mark.parametrize("name", ALIKE)
+@pytest.mark.parametrize("ties", ["input", "trec_eval"])
+def test_what_looks_like_a_usual_file_is_read_for_what_it_is(
+    tmp_path: Path, name: str, ties: str
+) -> None:
+    path = tmp_path / "run"
+    path.write_text(ALIKE[name])
+    assert_same(path, ties=ties)

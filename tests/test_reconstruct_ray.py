@@ -5,6 +5,7 @@ Runs where Ray is installed (extra ``ray``); some seconds per cluster.
 
 from __future__ import annotations
 
+import hashlib
 import threading
 import time
 import warnings
@@ -158,3 +159,23 @@ def test_pages_that_we_have_are_not_read_again_by_machines_without_our_disk(
     ocr_documents(rows, workspace, NullEngine(), parallel=there)
     assert lost.is_file()
     assert kept.stat().st_mtime_ns == before
+
+
+def test_texts_of_two_editions_are_not_mixed_on_machines_without_our_disk(
+    cluster: Any, tmp_path: Path
+) -> None:
+    cluster.add_node(num_cpus=1)
+    cluster.wait_for_nodes()
+    workspace = Workspace(tmp_path)
+    rows = [row for row in put_pdfs(workspace) if row.doc_id == "a"]
+    there = Parallel(1, "ray", cluster=Cluster(cluster.address, storage="node"))
+    ocr_documents(rows, workspace, NullEngine(), parallel=there)
+    shorter = pymupdf.open(workspace.pdf("a"))
+    shorter.delete_pages(from_page=3, to_page=6)
+    workspace.pdf("a").write_bytes(shorter.tobytes())
+    found = ocr_documents(rows, workspace, NullEngine(), parallel=there)
+    assert (found["a"].state, found["a"].pages_done) == ("ok", 3)
+    left = contents(workspace.root / "ocr_null")
+    assert sorted(left) == ["a/1.json", "a/2.json", "a/3.json"]
+    sha256 = hashlib.sha256(workspace.pdf("a").read_bytes()).hexdigest()
+    assert all(sha256.encode() in text for text in left.values())
