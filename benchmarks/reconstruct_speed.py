@@ -29,7 +29,7 @@ from nclue_reconstruct.workspace import Workspace
 
 from nclue_core.schema import CorpusDocument
 
-TEXT_TIMES = 10  # the text layer is read so much faster than a page is rendered
+TEXT_TIMES = 20  # the text layer is read so much faster than a page is rendered
 MAX_PAGES = 60  # of a document, so that two workers can share the work evenly
 
 
@@ -120,12 +120,19 @@ def main() -> None:
     parser.add_argument("--pdfs", type=Path, required=True)
     parser.add_argument("--pages", type=int, default=250)
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--only", choices=["memory", "render", "text"],
+                        help="measure just this, and keep the rest of --out")  # fmt: skip
     parser.add_argument("--out", type=Path)
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
         result: dict[str, Any] = {"cores": os.cpu_count()}
-        result["memory_mb"] = memory(Path(name))
+        if arguments.only and arguments.out:
+            result = json.loads(arguments.out.read_text())
+        if arguments.only in (None, "memory"):
+            result["memory_mb"] = memory(Path(name))
         for step, count in (("render", arguments.pages), ("text", TEXT_TIMES * arguments.pages)):
+            if arguments.only not in (None, step):
+                continue
             rows = choose(arguments.pdfs, count, Path(name) / "chosen" / step)
             result[step] = one_against_two(step, rows, arguments.rounds, Path(name))
     print(json.dumps(result, indent=1))

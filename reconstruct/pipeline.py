@@ -39,7 +39,7 @@ __all__ = [
 
 SECONDS_PER_PAGE = {"text": 5.0, "tesseract": 90.0, "mineru": 240.0}
 RENDER_SECONDS_PER_PAGE = 30.0
-RENDER_WINDOW_PAGES = 50
+RENDER_WINDOW_PAGES = 20
 
 
 @dataclass(frozen=True)

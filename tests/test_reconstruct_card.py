@@ -45,3 +45,40 @@ def test_card_tells_what_was_measured(project_dir: Path) -> None:
     assert int(told[1].replace(",", "")) == measured["documents"]
     assert float(told[2]) == pytest.approx(measured["finished_tree_s"], abs=0.05)
     assert measured["requests_of_the_others"] == 0
+
+
+def test_card_tells_the_recorded_ratios(project_dir: Path) -> None:
+    text = (project_dir / "cards" / "reconstruct.md").read_text()
+    results = {
+        path.stem: json.loads(path.read_text())
+        for path in (project_dir / "benchmarks" / "results").glob("*.json")
+    }
+    ocr = results["ocr_speed"]["times_as_fast_as"]
+    two = results["reconstruct_speed"]
+    for ratio, what in (
+        (results["fetch_speed"]["nclue_against"]["aria2c -j 8"], "aria2c -j 8"),
+        (
+            results["ocr_speed_program"]["times_as_fast_as"]["tesseract, 2 at a time"],
+            "bare program",
+        ),
+        (ocr["ocrmypdf --jobs 2, a file per page"], "a file per page"),
+        (ocr["ocrmypdf --jobs 2, one file"], "one file of all pages"),
+        (ocr["n-Clue, 1 worker"], "beside one: Tesseract"),
+        (two["render"]["two_workers_times_as_fast"], "beside one: rendering"),
+        (two["text"]["two_workers_times_as_fast"], "beside one: text layer"),
+    ):
+        (line,) = (line for line in text.splitlines() if line.startswith("|") and what in line)
+        assert f"| {ratio:g} times as fast |" in line
+    faster = results["ocr_speed"]["pages_per_second"]
+    ratio = faster["n-Clue with tesserocr, 2 workers"] / faster["n-Clue, 2 workers"]
+    assert f"{ratio:.2f} times as fast as with" in text
+    for values in two["memory_mb"].values():
+        assert max(values) - min(values) <= 2
+        assert f"{values[-1]:g} MB" in text
+    assert results["kills"]["kills"] == 50
+    assert results["kills"]["all_bytes_as_undisturbed"] is True
+    for kind, seconds in (("text layer", "in 27 s"), ("tesseract", "in 218 s")):
+        real = results["real_corpus"][kind]
+        assert real["documents"] == real["fetched"] == real["read"]
+        assert f"{real['pages']:,} pages {seconds}" in text
+        assert f"in {real['seconds']} s" == seconds

@@ -174,8 +174,13 @@ class Judgments:
             ScoringError: Another number of rankings than queries, an ID that is no string, or a
                 document that stands twice among the first k.
         """
-        tops = _top_documents(rankings, len(self), k)
-        lengths = list(map(len, tops))
+        if len(rankings) != len(self):
+            raise ScoringError(
+                f"{len(rankings)} rankings for {len(self)} queries: expected one each"
+            )
+        if not checked:
+            _check_rankings(rankings)
+        tops, lengths = _top_documents(rankings, k)
         if not checked:
             _check_tops(self.query_ids, tops, lengths)
         # One pass in C: grade of each document of each ranking, 0 for what is not judged.
@@ -362,19 +367,26 @@ def grade_problem(doc_id: object, grade: object, n: int) -> str | None:
     return None
 
 
-def _top_documents(rankings: Sequence[Sequence[str]], expected: int, k: int) -> list[Sequence[str]]:
-    if len(rankings) != expected:
-        raise ScoringError(f"{len(rankings)} rankings for {expected} queries: expected one each")
-    if not set(map(type, rankings)) <= {list}:
-        for index, ranking in enumerate(rankings):
-            if isinstance(ranking, (str, bytes)) or not isinstance(ranking, Sequence):
-                raise ScoringError(
-                    f"ranking {index} is {type(ranking).__name__} {ranking!r:.60}, expected a list "
-                    "of document IDs, best first"
-                )
-    if max(map(len, rankings), default=0) <= k:
-        return list(rankings)
-    return list(map(itemgetter(slice(k)), rankings))
+def _check_rankings(rankings: Sequence[Sequence[str]]) -> None:
+    if set(map(type, rankings)) <= {list}:
+        return
+    for index, ranking in enumerate(rankings):
+        if isinstance(ranking, (str, bytes)) or not isinstance(ranking, Sequence):
+            raise ScoringError(
+                f"ranking {index} is {type(ranking).__name__} {ranking!r:.60}, expected a list "
+                "of document IDs, best first"
+            )
+
+
+def _top_documents(
+    rankings: Sequence[Sequence[str]], k: int
+) -> tuple[list[Sequence[str]], list[int]]:
+    """The first k documents of each ranking, and how many these are."""
+    lengths = list(map(len, rankings))
+    if max(lengths, default=0) <= k:
+        return list(rankings), lengths
+    tops = list(map(itemgetter(slice(k)), rankings))
+    return tops, [k] * len(tops) if min(lengths) >= k else list(map(len, tops))
 
 
 def _check_tops(query_ids: Sequence[str], tops: list[Sequence[str]], lengths: list[int]) -> None:
