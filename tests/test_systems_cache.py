@@ -140,8 +140,12 @@ def test_a_folder_without_any_page_of_the_corpus_is_an_error(pages):
         load_index(pages, ["zzz"])
     with pytest.raises(InputError, match="no such folder"):
         load_index(pages / "nowhere", ["a"])
-    with pytest.raises(InputError, match="cannot be a folder name"):
+    # An ID never leads out of the folder, where pages of a document "a" may lie.
+    write_page(pages.parent, record("a", 1, "x"))
+    with pytest.raises(InputError, match="no page texts of any of the 1 documents"):
         load_index(pages, ["../a"])
+    with pytest.raises(InputError, match="cannot be a file name"):
+        load_index(pages, ["a" * 200])
 
 
 @pytest.mark.parametrize("content", ["", "[]", "{", '{"text": 3}', "[" * 100_000, "\udc80"])
