@@ -103,8 +103,8 @@ class Worker:
         except TimeoutError:
             self._kill()
             raise DocumentError(outcome.TIMEOUT, f"not done within {timeout_s:g} s") from None
-        except (EOFError, BrokenPipeError):
-            raise self._death() from None
+        except (EOFError, OSError, ValueError):  # ended, or closed by another thread
+            raise self._death(process) from None
         except BaseException:  # an interrupt: the answer would be taken for that of a later call
             self._kill()
             raise
@@ -136,11 +136,10 @@ class Worker:
         limit = "" if self._memory_mb is None else f" (limit {self._memory_mb} MiB)"
         return f"more memory needed than there is{limit}"
 
-    def _death(self) -> DocumentError:
-        assert self._process is not None  # noqa: S101 - for the type checker
+    def _death(self, process: subprocess.Popen[bytes]) -> DocumentError:
         with contextlib.suppress(subprocess.TimeoutExpired):
-            self._process.wait(5)
-        code = self._process.returncode
+            process.wait(5)
+        code = process.returncode
         self._kill()
         if code == -signal.SIGKILL:
             return DocumentError(outcome.OUT_OF_MEMORY, "killed by the system, out of memory?")
@@ -149,13 +148,15 @@ class Worker:
         )
 
     def _kill(self) -> None:
-        if self._process is not None:
-            kill_tree(self._process)
-            for stream in (self._process.stdin, self._process.stdout):
-                with contextlib.suppress(OSError):
-                    if stream:
-                        stream.close()
-        self._process = None
+        # Another thread may close the worker at the same time: each process is ended once.
+        process, self._process = self._process, None
+        if process is None:
+            return
+        kill_tree(process)
+        for stream in (process.stdin, process.stdout):
+            with contextlib.suppress(OSError, ValueError):
+                if stream:
+                    stream.close()
 
 
 def run_limited(
