@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from nclue_reconstruct.gathering import gather
 from nclue_reconstruct.limits import DEFAULT_MEMORY_MB, Worker, run_limited
 from nclue_reconstruct.outcome import CRASHED, ENGINE_FAILED, DocumentError, DocumentOutcome
 from nclue_reconstruct.pdf_open import one_line
@@ -124,16 +125,8 @@ def _in_workers(calls: Sequence[Call], jobs: int, memory_mb: int) -> Iterator[En
     ]
     for thread in threads:
         thread.start()
-    running = len(threads)
     try:
-        while running:
-            item = ended.get()
-            if item is None:
-                running -= 1
-            elif isinstance(item, BaseException):
-                raise item
-            else:
-                yield item
+        yield from gather(ended, len(threads))
     finally:  # also where the caller stops early, or is interrupted
         stop.set()
         while any(thread.is_alive() for thread in threads):

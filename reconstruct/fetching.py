@@ -15,6 +15,7 @@ from urllib.parse import quote
 from nclue_reconstruct import pmc, pmc_packages
 from nclue_reconstruct.addresses import literal_problem
 from nclue_reconstruct.fetch import Fetcher
+from nclue_reconstruct.gathering import gather
 from nclue_reconstruct.hosts import polite_address
 from nclue_reconstruct.pdf_store import copy_from, existing, remember
 from nclue_reconstruct.progress import Event, Tell, silent
@@ -276,26 +277,13 @@ def _run(
         for thread in threads:
             thread.start()
             started.append(thread)
-        yield from _gather(ended, len(threads))
+        yield from gather(ended, len(threads))
     except BaseException:  # an interrupt, or a full disk: end the downloads now
         fetcher.stop()
         raise
     finally:
         for thread in started:
             thread.join()
-
-
-def _gather(
-    ended: queue.SimpleQueue[_Ended], running: int
-) -> Iterator[tuple[CorpusDocument, FetchResult]]:
-    while running:
-        item = ended.get()
-        if item is None:
-            running -= 1
-        elif isinstance(item, BaseException):
-            raise item
-        else:
-            yield item
 
 
 def _work(

@@ -98,10 +98,12 @@ def render_documents(
         # A picture does not tell of which file it is; one of another size is made again.
         if work.is_of_another(document.doc_id, sha256):
             work.remove(document.doc_id)
-        skip = work.on_disk(document.doc_id) if work.is_same(document.doc_id, sha256) else set()
+        # Only workers without our disk must be told what is there.
+        told = parallel.apart and work.is_same(document.doc_id, sha256)
+        skip = work.on_disk(document.doc_id) if told else set()
         for window in windows_of(document.n_pages, RENDER_WINDOW_PAGES):
             arguments = (InFile(pdf), OutFolder(workspace.pages()), dpi, document.doc_id, window)
-            mine = _carried_pages(skip, window, parallel)
+            mine = frozenset(page for page in skip if window.holds(page))
             timeout_s = _timeout_s(document, window, RENDER_SECONDS_PER_PAGE, 60.0)
             work.add(document, sha256, Call(
                 document.doc_id, _render, (*arguments, mine), timeout_s, window
@@ -143,7 +145,7 @@ def ocr_documents(
             arguments = (engine, InFile(pdf), document.doc_id, sha256, OutFolder(out), window)
             per_page = SECONDS_PER_PAGE.get(engine.name, 90.0)
             timeout_s = _timeout_s(document, window, per_page, 300.0)
-            mine = _carried_pages(skip, window, parallel)
+            mine = frozenset(page for page in skip if window.holds(page))
             work.add(document, sha256, Call(
                 document.doc_id, _ocr, (*arguments, mine), timeout_s, window
             ))  # fmt: skip
@@ -176,11 +178,6 @@ def _fetched(
             if document.sha256 in (None, sha256):
                 found.append((document, pdf, sha256))
     return found
-
-
-def _carried_pages(skip: set[int], window: Window, parallel: Parallel) -> frozenset[int]:
-    """The pages that a worker without our disk cannot see; others look for themselves."""
-    return frozenset(page for page in skip if window.holds(page)) if parallel.apart else frozenset()
 
 
 def _timeout_s(document: CorpusDocument, window: Window, per_page_s: float, base_s: float) -> float:
