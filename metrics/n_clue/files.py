@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .parquet import ParquetColumns, columns_of
-from .runs import are_plain_ids, check_rules, load_bytes, open_parquet, parse_run, run_name
+from .runs import are_plain_ids, check_rules, load_bytes, open_parquet, parse_unpacked, run_name
 from .scoring import (
     FloatArray,
     Judgments,
@@ -106,7 +106,7 @@ def _slowly(
     ties: str,
     repeats: str,
 ) -> FileScores:
-    run = parse_run(data, name=run_name(path), source=str(path), ties=ties, repeats=repeats)
+    run = parse_unpacked(data, name=run_name(path), source=str(path), ties=ties, repeats=repeats)
     aligned = judgments.align(run.rankings)
     scores = score_rankings(judgments, aligned.rankings, ks, gain, checked=True)
     return FileScores(

@@ -85,7 +85,7 @@ def read_run(path: Path | str, *, ties: str = "input", repeats: str = "error") -
         RunFormatError: The file, its line and what was expected there.
     """
     data = load_bytes(path)
-    return parse_run(data, name=run_name(path), source=str(path), ties=ties, repeats=repeats)
+    return parse_unpacked(data, name=run_name(path), source=str(path), ties=ties, repeats=repeats)
 
 
 def load_bytes(path: Path | str) -> bytes:
@@ -115,9 +115,15 @@ def parse_run(
     data: bytes, *, name: str, source: str = "run", ties: str = "input", repeats: str = "error"
 ) -> Run:
     """Read a run from bytes; see `read_run`."""
+    unpacked = _unpack(data, source)
+    return parse_unpacked(unpacked, name=name, source=source, ties=ties, repeats=repeats)
+
+
+def parse_unpacked(data: bytes, *, name: str, source: str, ties: str, repeats: str) -> Run:
+    """Read a run from the bytes of `load_bytes`; see `read_run`."""
     check_rules(ties, repeats)
     with _collector_paused():
-        listings = _parse(_unpack(data, source), source)
+        listings = _parse(data, source)
         if not listings:
             raise RunFormatError("the file holds no ranking", source)
         return _ordered(Run(name, {}, ties), listings, source, repeats)
