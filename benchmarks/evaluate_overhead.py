@@ -15,8 +15,9 @@ import time
 os.environ["HF_HUB_OFFLINE"] = "1"
 
 import evaluate
-from nclue_metric.n_clue import NClue
 from scoring_speed import simulate
+
+from nclue_metric.n_clue import NClue
 
 REPEATS = 7
 

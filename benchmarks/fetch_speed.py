@@ -27,11 +27,11 @@ from threading import local
 
 import requests
 import urllib3
-from nclue_reconstruct.fetch import Fetcher
-from nclue_reconstruct.fetching import fetch_documents
-from nclue_reconstruct.workspace import Workspace
 
 from nclue_core.schema import CorpusDocument
+from nclue_reconstruct.fetch.transfer import Fetcher
+from nclue_reconstruct.run.fetching import fetch_documents
+from nclue_reconstruct.run.workspace import Workspace
 
 LATENCY_S = 0.03
 SIZE = 1 << 20

@@ -27,12 +27,12 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pymupdf
-from nclue_reconstruct.engines import TesseractEngine
-from nclue_reconstruct.pipeline import Parallel, ocr_documents
-from nclue_reconstruct.render import render_page, write_png
-from nclue_reconstruct.workspace import Workspace
 
 from nclue_core.schema import CorpusDocument
+from nclue_reconstruct.read.engines import TesseractEngine
+from nclue_reconstruct.read.render import render_page, write_png
+from nclue_reconstruct.run.pipeline import Parallel, ocr_documents
+from nclue_reconstruct.run.workspace import Workspace
 
 DPI = 200
 PER_DOCUMENT = 2

@@ -22,6 +22,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytrec_eval
+
 from nclue_metric import Judgments, score_grades, score_rankings
 
 QUERIES, DOCUMENTS, QRELS, RUNS = 1_000, 2_021, 50_995, 70

@@ -14,13 +14,12 @@ from nclue_cli.output import Lines, print_json, progress, say
 from nclue_core.errors import ExitCode, UsageError
 
 if TYPE_CHECKING:
-    from nclue_reconstruct.engines import Engine
-    from nclue_reconstruct.fetching import PmcServices
-    from nclue_reconstruct.progress import Tell
-    from nclue_reconstruct.workspace import Workspace
-
     from nclue_core.schema import CorpusDocument
     from nclue_dataset.release import Collection
+    from nclue_reconstruct.read.engines import Engine
+    from nclue_reconstruct.run.fetching import PmcServices
+    from nclue_reconstruct.run.progress import Tell
+    from nclue_reconstruct.run.workspace import Workspace
 
 STEPS = ("run", "fetch", "verify", "render", "ocr", "pages", "status")
 OCR_ENGINES = ("auto", "mineru", "tesseract", "text")
@@ -76,7 +75,7 @@ def command(words: tuple[str, ...], out: Path, as_json: bool, **options: Any) ->
     document that fails does not stop the others; status says why. Exit code 1 if any failed.
     Page texts stay on this machine: no command exports them.
     """
-    from nclue_reconstruct.workspace import Workspace, chosen, summary
+    from nclue_reconstruct.run.workspace import Workspace, chosen, summary
 
     step, name = _step_and_name(words)
     collection = _collection(name, options["release"])
@@ -126,8 +125,8 @@ def _run_step(
     workspace: Workspace,
     options: dict[str, Any],
 ) -> None:
-    from nclue_reconstruct import pipeline
-    from nclue_reconstruct.executors import Cluster
+    from nclue_reconstruct.run import pipeline
+    from nclue_reconstruct.run.executors import Cluster
 
     jobs = options["jobs"] or os.cpu_count() or 1
     parallel = pipeline.Parallel(
@@ -168,9 +167,9 @@ def _run_step(
 
 
 def _pmc_services(options: dict[str, Any]) -> PmcServices | None:
-    from nclue_reconstruct.fetching import PmcServices
-    from nclue_reconstruct.pmc import CLOUD_SERVICE
-    from nclue_reconstruct.pmc_packages import OA_SERVICE
+    from nclue_reconstruct.fetch.pmc import CLOUD_SERVICE
+    from nclue_reconstruct.fetch.pmc_packages import OA_SERVICE
+    from nclue_reconstruct.run.fetching import PmcServices
 
     cloud, oa = options["pmc_service"], options["pmc_oa_service"]
     if options["resolve_pmc_oa"]:
@@ -179,7 +178,7 @@ def _pmc_services(options: dict[str, Any]) -> PmcServices | None:
 
 
 def _fetcher(options: dict[str, Any]) -> Any:
-    from nclue_reconstruct.fetch import Fetcher, FetchSettings
+    from nclue_reconstruct.fetch.transfer import Fetcher, FetchSettings
 
     return Fetcher(
         FetchSettings(
@@ -191,7 +190,7 @@ def _fetcher(options: dict[str, Any]) -> Any:
 
 
 def _engine(options: dict[str, Any]) -> Engine:
-    from nclue_reconstruct.engines import choose_engine, get_engine
+    from nclue_reconstruct.read.engines import choose_engine, get_engine
 
     name = options["ocr_engine"]
     if name == "auto":
@@ -208,7 +207,7 @@ def _engine(options: dict[str, Any]) -> Engine:
 @contextlib.contextmanager
 def _told(step: str, documents: list[CorpusDocument]) -> Iterator[Tell]:
     """A bar on a terminal, else a line now and then; and a line for each document that failed."""
-    from nclue_reconstruct.progress import Event, Pace
+    from nclue_reconstruct.run.progress import Event, Pace
 
     known = [document.n_pages for document in documents if document.n_pages is not None]
     reads_pages = step in ("ocr", "render") and len(known) == len(documents)
@@ -231,10 +230,9 @@ def _told(step: str, documents: list[CorpusDocument]) -> Iterator[Tell]:
 
 
 def _write_pages(collection: Collection, workspace: Workspace, engine: str, write_md: bool) -> None:
-    from nclue_reconstruct import pages_out
-
     from nclue_core.files import id_of_file_name, sha256_file
     from nclue_dataset.cache import prepare_tables
+    from nclue_reconstruct.run import pages_out
 
     folder = workspace.ocr(engine)
     if not folder.is_dir():
@@ -260,7 +258,7 @@ def _write_pages(collection: Collection, workspace: Workspace, engine: str, writ
 def _say_plan(
     documents: list[CorpusDocument], out: Path, step: str, options: dict[str, Any]
 ) -> None:
-    from nclue_reconstruct.fetching import judge, retired_place
+    from nclue_reconstruct.run.fetching import judge, retired_place
 
     known = [document.n_bytes for document in documents if document.n_bytes is not None]
     pages = sum(document.n_pages or 0 for document in documents)

@@ -133,12 +133,12 @@ def _some(names: tuple[str, ...]) -> str:
 def _print_table(
     scored: list[Any], ks: tuple[int, ...], ends: list[dict[str, list[float]]]
 ) -> None:
-    from nclue_metric import summarize
-    from nclue_metric.support import summarize_support
     from rich.markup import escape
     from rich.table import Table
 
     from nclue_dataset.scoring import signature
+    from nclue_metric import summarize
+    from nclue_metric.support import summarize_support
 
     console = out_console()
     for k in ks:

@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import yaml
-from nclue_cards import read_card
 
+from nclue_core.cards import read_card
 from nclue_core.errors import InputError, NClueError
 from nclue_core.schema import COLLECTIONS
 from nclue_dataset.cache import no_progress_bars

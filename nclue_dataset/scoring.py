@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from nclue_metric import Judgments, QueryScores, score_rankings, summarize
-from nclue_metric.runs import Run, read_run
-from nclue_metric.support import SupportScores, summarize_support, support_scores
 from numpy.typing import NDArray
 
 from nclue_core.errors import InputError, UsageError
+from nclue_metric import Judgments, QueryScores, score_rankings, summarize
+from nclue_metric.runs import Run, read_run
+from nclue_metric.support import SupportScores, summarize_support, support_scores
 
 if TYPE_CHECKING:
     from nclue_dataset.release import Collection

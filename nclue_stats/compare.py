@@ -8,10 +8,10 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
-from nclue_metric import Judgments, QueryScores, common_support, score_grades
-from nclue_metric.scoring import defined_mean
 
 from nclue_core.errors import UsageError
+from nclue_metric import Judgments, QueryScores, common_support, score_grades
+from nclue_metric.scoring import defined_mean
 from nclue_stats.bootstrap import BootstrapResult, family_bootstrap
 from nclue_stats.inputs import FloatArray, IntArray, gold_families
 from nclue_stats.promotion import FirstJudged, first_judged, plausible_promotion, promotion_bound

@@ -11,14 +11,13 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
-from nclue_metric import score_rankings
-
 from nclue_core.jsonl import read_jsonl
 from nclue_core.schema import FORMS
 from nclue_dataset.collections import load_collection
 from nclue_dataset.paths import MINI_RELEASE
 from nclue_dataset.release import Collection
 from nclue_dataset.scoring import collection_judgments, embedded_run, score_run
+from nclue_metric import score_rankings
 from nclue_systems import build_index, facts_from_qrels, run_system
 
 AUDIT = Path(__file__).resolve().parents[1] / "cards" / "mini_audit.jsonl"

@@ -18,13 +18,12 @@ from pathlib import Path
 from statistics import mean
 from typing import Any
 
-from nclue_reconstruct.engines import get_engine
-from nclue_reconstruct.ocr_steps import ocr_document
-from nclue_reconstruct.outcome import DocumentOutcome
-from nclue_reconstruct.textlayer import extract_document
-
 from nclue_core.files import sha256_file
 from nclue_core.pages import PageRecord, read_document
+from nclue_reconstruct.outcome import DocumentOutcome
+from nclue_reconstruct.read.engines import get_engine
+from nclue_reconstruct.read.textlayer import extract_document
+from nclue_reconstruct.run.ocr_steps import ocr_document
 
 
 def main() -> None:

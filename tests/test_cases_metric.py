@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+
 from nclue_metric import Judgments, common_support, score_rankings, summarize
 from nclue_metric.runs import RunFormatError, read_qrels, read_run, run_from_mapping
 

@@ -10,14 +10,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-from nclue_metric import Judgments
-from tiny_release import tiny_collection, write_tiny
 
 from nclue_cli.main import main
 from nclue_core import ExitCode
 from nclue_dataset.collection_writer import write_release
+from nclue_metric import Judgments
 from nclue_stats.compare import compare_runs, family_intervals
 from nclue_stats.tables import as_latex, as_markdown, escape_latex
+from tiny_release import tiny_collection, write_tiny
 
 
 @pytest.fixture

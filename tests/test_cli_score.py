@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tiny_release import write_tiny
 
 from nclue_cli.main import main
 from nclue_core import ExitCode
+from tiny_release import write_tiny
 
 
 @pytest.fixture

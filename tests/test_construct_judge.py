@@ -6,8 +6,8 @@ import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
-from construct_corpus import write_corpus, zoned
 
+from construct_corpus import write_corpus, zoned
 from nclue_cli.main import main
 from nclue_construct.cluster import Condition
 from nclue_construct.compose import Candidate

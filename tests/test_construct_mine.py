@@ -1,6 +1,6 @@
 import pytest
-from construct_corpus import zoned
 
+from construct_corpus import zoned
 from nclue_construct.cluster import cluster_facts, cluster_key, condition_of, wordings
 from nclue_construct.mine import clean_heading, mine_page
 from nclue_construct.surface import squeeze

@@ -5,7 +5,6 @@ import statistics
 from collections import Counter
 
 import pytest
-from nclue_metric import score_rankings
 
 from nclue_core.assignment import document_grade
 from nclue_core.jsonl import read_jsonl
@@ -13,6 +12,7 @@ from nclue_core.schema import FORMS
 from nclue_dataset.collections import load_collection
 from nclue_dataset.paths import MINI_RELEASE
 from nclue_dataset.scoring import collection_judgments
+from nclue_metric import score_rankings
 from nclue_systems import build_index, facts_from_qrels, run_system
 
 

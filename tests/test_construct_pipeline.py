@@ -3,8 +3,8 @@ import sys
 from dataclasses import replace
 
 import pytest
-from construct_corpus import TOPICS, record, write_corpus
 
+from construct_corpus import TOPICS, record, write_corpus
 from nclue_cli.main import main
 from nclue_construct.compose import ComposeLimits
 from nclue_construct.config import ConstructConfig, read_config

@@ -1,6 +1,6 @@
 import pytest
-from construct_corpus import zoned
 
+from construct_corpus import zoned
 from nclue_construct.cluster import Condition
 from nclue_construct.search import Presence, Searched, Searcher
 from nclue_construct.verify import bare_document, doubtful_absences, missing_pages

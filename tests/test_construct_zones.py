@@ -1,5 +1,4 @@
 from construct_corpus import record, zoned
-
 from nclue_construct.zones import zone_document
 
 ENTRY = ("text", "1. Adams, J. and Brown, K. 1999. World Bank lending. Vol. 3. 2001. 2002.")

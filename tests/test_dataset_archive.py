@@ -10,11 +10,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tiny_release import write_tiny
 
 from nclue_core.errors import InputError, NetworkError, UsageError
 from nclue_dataset import archive
 from nclue_dataset.release import read_release
+from tiny_release import write_tiny
 
 
 def tar_with(path: Path, *members: tuple[tarfile.TarInfo, bytes], mode: str = "w:gz") -> Path:

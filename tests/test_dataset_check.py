@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-from simulate import simulated_release
-from tiny_release import edit_rows, write_tiny
 
 from nclue_cli.cmd_check import command
 from nclue_core.errors import UsageError
 from nclue_dataset.check import check_release
 from nclue_dataset.collection_writer import write_checksums
 from nclue_dataset.names import config_name_reason, split_name_reason
+from simulate import simulated_release
+from tiny_release import edit_rows, write_tiny
 
 
 @pytest.fixture

@@ -12,14 +12,14 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
-from http_server import Answer, Server
-from tiny_release import CONDITIONS, edit_rows, tiny_collection, write_tiny
 
+from http_server import Answer, Server
 from nclue_cli.main import cli
 from nclue_dataset.cache import prepare_configs
 from nclue_dataset.collection_writer import write_checksums, write_release
 from nclue_dataset.export import export
 from nclue_dataset.release import read_release
+from tiny_release import CONDITIONS, edit_rows, tiny_collection, write_tiny
 
 REPORT = """
 import json, sys
@@ -229,9 +229,8 @@ print(json.dumps(evaluate.load("n_clue").compute(
 def test_local_page_texts_are_loaded_by_name_and_never_exported(
     own_caches: Path, empty: Path, tmp_path: Path
 ) -> None:
-    from nclue_reconstruct.pages_out import write_pages_parquet
-
     from nclue_core.pages import Block, PageRecord, write_page
+    from nclue_reconstruct.run.pages_out import write_pages_parquet
 
     folder = tmp_path / "ocr_text"
     for page in (1, 2):
@@ -246,7 +245,7 @@ import json, sys
 from pathlib import Path
 from nclue_core.files import sha256_file
 from nclue_dataset.cache import prepare_tables
-from nclue_reconstruct.pages_out import page_features, read_page_tables
+from nclue_reconstruct.run.pages_out import page_features, read_page_tables
 path = Path(sys.argv[1])
 prepared = prepare_tables("tiny-pages", "pages", lambda: read_page_tables(path), page_features(),
                           sha256_file(path))

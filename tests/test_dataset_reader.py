@@ -6,11 +6,11 @@ import shutil
 from pathlib import Path
 
 import pytest
-from tiny_release import edit_rows, tiny_collection, write_tiny
 
 from nclue_core.errors import InputError, UsageError
 from nclue_dataset.collection_writer import write_release
 from nclue_dataset.release import read_release
+from tiny_release import edit_rows, tiny_collection, write_tiny
 
 
 @pytest.fixture

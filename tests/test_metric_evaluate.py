@@ -10,10 +10,10 @@ from typing import Any
 
 import evaluate
 import pytest
-from nclue_metric import n_clue as module
 
 import nclue_core
 from nclue_dataset.metric_cache import FILES
+from nclue_metric import n_clue as module
 
 REFERENCE = {"doc_ids": ["g", "s"], "grades": [2, 1], "n_conditions": 2}
 

@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
 from nclue_metric import Judgments, ScoringError, files, score_files, score_rankings
 from nclue_metric.runs import RunFormatError, read_run
 

@@ -12,6 +12,7 @@ import pytest
 import pytrec_eval
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
 from nclue_metric.runs import RunFormatError, parse_run, read_qrels, read_run, run_from_rows
 from nclue_metric.trec import read_columns
 

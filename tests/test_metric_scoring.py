@@ -9,6 +9,7 @@ import pytest
 import pytrec_eval
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
 from nclue_metric import (
     GOLD_FIRST,
     MISS,

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
 from nclue_metric import Judgments, ScoringError
 from nclue_metric.support import summarize_support, support_scores, top_pages
 

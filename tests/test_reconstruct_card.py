@@ -7,11 +7,12 @@ import re
 from pathlib import Path
 
 import pytest
-from nclue_reconstruct.engines import MinerUEngine, TesseractEngine
-from nclue_reconstruct.executors import MAX_LOSSES
-from nclue_reconstruct.fetch import FetchSettings
-from nclue_reconstruct.pipeline import RENDER_WINDOW_PAGES
-from nclue_reconstruct.states import FETCH_STATES
+
+from nclue_reconstruct.fetch.states import FETCH_STATES
+from nclue_reconstruct.fetch.transfer import FetchSettings
+from nclue_reconstruct.read.engines import MinerUEngine, TesseractEngine
+from nclue_reconstruct.run.executors import MAX_LOSSES
+from nclue_reconstruct.run.pipeline import RENDER_WINDOW_PAGES
 
 
 def test_card_lists_exactly_the_states_of_fetching(project_dir: Path) -> None:

@@ -13,17 +13,17 @@ from pathlib import Path
 from urllib.parse import quote
 
 import pytest
-from http_server import Answer, Server
-from nclue_reconstruct.fetch import Fetcher, FetchSettings
-from nclue_reconstruct.fetching import fetch_documents, judge, retired_place
-from nclue_reconstruct.hosts import HostLimit, Hosts
-from nclue_reconstruct.parts import Part
-from nclue_reconstruct.workspace import Workspace
-from tiny_release import tiny_collection
 
+from http_server import Answer, Server
 from nclue_core import NClueError
 from nclue_core.files import file_name, id_of_file_name
 from nclue_core.schema import CorpusDocument
+from nclue_reconstruct.fetch.hosts import HostLimit, Hosts
+from nclue_reconstruct.fetch.parts import Part
+from nclue_reconstruct.fetch.transfer import Fetcher, FetchSettings
+from nclue_reconstruct.run.fetching import fetch_documents, judge, retired_place
+from nclue_reconstruct.run.workspace import Workspace
+from tiny_release import tiny_collection
 
 PDF = b"%PDF-1.4 one and the same\n%%EOF\n"
 SHA = hashlib.sha256(PDF).hexdigest()

@@ -16,27 +16,28 @@ from typing import Any
 
 import pymupdf
 import pytest
-from nclue_reconstruct import fetching, pmc_packages
-from nclue_reconstruct.engines import FailingEngine, NullEngine, get_engine
-from nclue_reconstruct.executors import Call, run_calls
-from nclue_reconstruct.fetch import Fetcher, FetchSettings, retry_after
-from nclue_reconstruct.fetching import fetch_documents
-from nclue_reconstruct.hosts import HostLimit, Hosts
+
+from nclue_core.files import file_name
+from nclue_core.schema import CorpusDocument
+from nclue_reconstruct.fetch import pmc_packages
+from nclue_reconstruct.fetch.hosts import HostLimit, Hosts
+from nclue_reconstruct.fetch.pmc_packages import take_pdf
+from nclue_reconstruct.fetch.states import FetchError
+from nclue_reconstruct.fetch.transfer import Fetcher, FetchSettings, retry_after
 from nclue_reconstruct.outcome import DocumentOutcome
-from nclue_reconstruct.pipeline import (
+from nclue_reconstruct.read.engines import FailingEngine, NullEngine, get_engine
+from nclue_reconstruct.run import fetching
+from nclue_reconstruct.run.executors import Call, run_calls
+from nclue_reconstruct.run.fetching import fetch_documents
+from nclue_reconstruct.run.pipeline import (
     Parallel,
     ocr_documents,
     render_documents,
     verify_documents,
 )
-from nclue_reconstruct.pmc_packages import take_pdf
-from nclue_reconstruct.states import FetchError
-from nclue_reconstruct.windows import windows_of
-from nclue_reconstruct.workspace import Workspace
+from nclue_reconstruct.run.windows import windows_of
+from nclue_reconstruct.run.workspace import Workspace
 from tiny_release import tiny_collection
-
-from nclue_core.files import file_name
-from nclue_core.schema import CorpusDocument
 
 PDF = b"%PDF-1.4 fine\n%%EOF\n"
 SHA = hashlib.sha256(PDF).hexdigest()
@@ -326,7 +327,7 @@ def test_a_run_knows_what_another_wrote_before_it_got_the_folder(tmp_path: Path)
 
 
 def test_rendering_a_file_by_its_name_alone_finds_its_id(tmp_path: Path) -> None:
-    from nclue_reconstruct.render import render_document
+    from nclue_reconstruct.read.render import render_document
 
     path = tmp_path / f"{file_name('a:b')}.pdf"
     path.write_bytes(pages_pdf("w", 1))

@@ -14,15 +14,16 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from nclue_reconstruct import engines, mineru_driver, outcome
-from nclue_reconstruct.mineru_adapter import find_output, parse_output, read_output, sniff
-from nclue_reconstruct.mineru_adapter_text import plain_code, plain_equation, table_text
-from nclue_reconstruct.mineru_driver import MinerU, MinerUSettings, command
-from nclue_reconstruct.ocr_steps import ocr_document
-from reconstruct_pdfs import encrypted, raw, write
 
 from nclue_core.errors import InputError, MissingDependencyError, UsageError
 from nclue_core.pages import PageRecord, read_document
+from nclue_reconstruct import outcome
+from nclue_reconstruct.read import engines, mineru_driver
+from nclue_reconstruct.read.mineru_adapter import find_output, parse_output, read_output, sniff
+from nclue_reconstruct.read.mineru_adapter_text import plain_code, plain_equation, table_text
+from nclue_reconstruct.read.mineru_driver import MinerU, MinerUSettings, command
+from nclue_reconstruct.run.ocr_steps import ocr_document
+from reconstruct_pdfs import encrypted, raw, write
 
 SHA = "ab" * 32
 

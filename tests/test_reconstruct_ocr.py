@@ -14,16 +14,17 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from nclue_reconstruct import engines, outcome, tesseract
-from nclue_reconstruct.limits import run_limited
-from nclue_reconstruct.ocr_steps import finished_pages, ocr_document
-from nclue_reconstruct.outcome import DocumentError, PageFailure
-from nclue_reconstruct.pdf_open import open_pdf
-from nclue_reconstruct.render import PageImage, render_page
-from reconstruct_pdfs import blank, encrypted, scan, write
 
 from nclue_core.errors import InputError, MissingDependencyError, UsageError
 from nclue_core.pages import read_document
+from nclue_reconstruct import outcome
+from nclue_reconstruct.outcome import DocumentError, PageFailure
+from nclue_reconstruct.read import engines, tesseract
+from nclue_reconstruct.read.pdf_open import open_pdf
+from nclue_reconstruct.read.render import PageImage, render_page
+from nclue_reconstruct.run.limits import run_limited
+from nclue_reconstruct.run.ocr_steps import finished_pages, ocr_document
+from reconstruct_pdfs import blank, encrypted, scan, write
 
 SHA = "ab" * 32
 LINES = ["The quick brown fox jumps", "over the lazy dog and then", "it sleeps for the whole day"]

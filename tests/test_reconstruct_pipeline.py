@@ -16,17 +16,17 @@ from typing import Any
 
 import pymupdf
 import pytest
-from http_server import Answer, Server
-from nclue_reconstruct import executors
-from nclue_reconstruct.executors import Call, run_calls
-from nclue_reconstruct.outcome import DocumentOutcome
-from nclue_reconstruct.workspace import Workspace
-from tiny_release import tiny_collection
 
+from http_server import Answer, Server
 from nclue_cli.main import main
 from nclue_core import ExitCode, UsageError
 from nclue_core.pages import read_document
 from nclue_dataset.collection_writer import write_release
+from nclue_reconstruct.outcome import DocumentOutcome
+from nclue_reconstruct.run import executors
+from nclue_reconstruct.run.executors import Call, run_calls
+from nclue_reconstruct.run.workspace import Workspace
+from tiny_release import tiny_collection
 
 
 def make_pdf(title: str, pages: int = 3) -> bytes:

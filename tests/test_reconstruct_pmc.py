@@ -12,15 +12,15 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from http_server import Answer, Server
-from nclue_reconstruct import pmc_packages
-from nclue_reconstruct.pmc import listing_url, pdf_urls, pmcid_of
-from nclue_reconstruct.pmc_packages import links_of, take_pdf
-from nclue_reconstruct.states import FetchError
-from tiny_release import tiny_collection
 
+from http_server import Answer, Server
 from nclue_cli.main import main
 from nclue_dataset.collection_writer import write_release
+from nclue_reconstruct.fetch import pmc_packages
+from nclue_reconstruct.fetch.pmc import listing_url, pdf_urls, pmcid_of
+from nclue_reconstruct.fetch.pmc_packages import links_of, take_pdf
+from nclue_reconstruct.fetch.states import FetchError
+from tiny_release import tiny_collection
 
 PDF = b"%PDF-1.4 version two\n%%EOF\n"
 OTHER = b"%PDF-1.4 version three\n%%EOF\n"

@@ -17,16 +17,16 @@ from typing import Any
 
 import pymupdf
 import pytest
-from nclue_reconstruct.engines import NullEngine, get_engine
-from nclue_reconstruct.executors import Call, Cluster, run_calls
-from nclue_reconstruct.outcome import DocumentOutcome
-from nclue_reconstruct.pipeline import Parallel, ocr_documents, render_documents
-from nclue_reconstruct.workspace import Workspace
-from tiny_release import tiny_collection
 
 from nclue_core import UsageError
 from nclue_core.files import write_text
 from nclue_core.schema import CorpusDocument
+from nclue_reconstruct.outcome import DocumentOutcome
+from nclue_reconstruct.read.engines import NullEngine, get_engine
+from nclue_reconstruct.run.executors import Call, Cluster, run_calls
+from nclue_reconstruct.run.pipeline import Parallel, ocr_documents, render_documents
+from nclue_reconstruct.run.workspace import Workspace
+from tiny_release import tiny_collection
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")

@@ -8,20 +8,20 @@ import time
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from nclue_reconstruct import headings, running
+
+from nclue_core.pages import page_from_json
 from nclue_reconstruct.outcome import DocumentError
-from nclue_reconstruct.pages_out import (
+from nclue_reconstruct.read import headings, running
+from nclue_reconstruct.read.reading_order import reading_order
+from nclue_reconstruct.read.textlayer import extract_document
+from nclue_reconstruct.run.pages_out import (
     page_features,
     page_schema,
     read_page_tables,
     to_markdown,
     write_pages_parquet,
 )
-from nclue_reconstruct.reading_order import reading_order
-from nclue_reconstruct.textlayer import extract_document
 from reconstruct_pdfs import BODY, blank, body, encrypted, raw, write
-
-from nclue_core.pages import page_from_json
 
 
 def extract(pdf, doc_id="doc"):
@@ -267,7 +267,7 @@ def test_a_title_of_several_lines_is_one_title(tmp_path):
 
 
 def test_a_text_layer_with_a_few_symbols_is_no_garbage():
-    from nclue_reconstruct.textlayer import _is_garbled
+    from nclue_reconstruct.read.textlayer import _is_garbled
 
     assert not _is_garbled("a check box \uf06f and another one \uf06f")
     assert _is_garbled("wor\ufffd\ufffd 12\ufffd8+3\ufffd\ufffd of\ufffd it\ufffd\ufffd")
@@ -397,7 +397,7 @@ def test_records_survive_json(report):
 
 
 def test_control_characters_and_lone_surrogates_do_not_reach_the_text(tmp_path):
-    from nclue_reconstruct.textlines import _line, _no_turn
+    from nclue_reconstruct.read.textlines import _line, _no_turn
 
     span = {"text": "a\x00b\ud800c\td\xa0e", "size": 10, "flags": 0, "font": "F"}
     line = _line({"spans": [span], "bbox": (0, 0, 1, 1), "dir": (1.0, 0.0)}, 0, _no_turn)

@@ -10,20 +10,20 @@ import pymupdf
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from nclue_reconstruct import pipeline
-from nclue_reconstruct.engines import FailingEngine, NullEngine, get_engine
-from nclue_reconstruct.executors import Cluster
-from nclue_reconstruct.outcome import DocumentOutcome, PageFailure
-from nclue_reconstruct.pipeline import Parallel, ocr_documents, render_documents
-from nclue_reconstruct.progress import Event, Pace
-from nclue_reconstruct.staging import OutFolder, keep
-from nclue_reconstruct.windows import WHOLE, Window, join, windows_of
-from nclue_reconstruct.workspace import Workspace
-from tiny_release import tiny_collection
 
 from nclue_cli.output import Lines
 from nclue_core import UsageError
 from nclue_core.schema import CorpusDocument
+from nclue_reconstruct.outcome import DocumentOutcome, PageFailure
+from nclue_reconstruct.read.engines import FailingEngine, NullEngine, get_engine
+from nclue_reconstruct.run import pipeline
+from nclue_reconstruct.run.executors import Cluster
+from nclue_reconstruct.run.pipeline import Parallel, ocr_documents, render_documents
+from nclue_reconstruct.run.progress import Event, Pace
+from nclue_reconstruct.run.staging import OutFolder, keep
+from nclue_reconstruct.run.windows import WHOLE, Window, join, windows_of
+from nclue_reconstruct.run.workspace import Workspace
+from tiny_release import tiny_collection
 
 ONE_BY_ONE = Parallel(1)
 

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from nclue_metric import Judgments
 
 from nclue_core import UsageError
+from nclue_metric import Judgments
 from nclue_stats.agreement import Kappa, cohen_kappa, confusion_matrix, fleiss_kappa, wilson
 from nclue_stats.bootstrap import family_bootstrap
 from nclue_stats.compare import compare_runs

@@ -6,11 +6,11 @@ import json
 from pathlib import Path
 
 import pytest
-from tiny_release import CONDITIONS, PAGES, write_tiny
 
 from nclue_cli.main import main
 from nclue_core.pages import PageRecord, write_page
 from nclue_systems import GROUPS, SYSTEMS
+from tiny_release import CONDITIONS, PAGES, write_tiny
 
 
 @pytest.fixture

@@ -20,12 +20,14 @@ from urllib.parse import urljoin, urlsplit
 
 import requests
 import urllib3
-from nclue_reconstruct.addresses import address_problem, peer_problem
-from nclue_reconstruct.connections import Clock, open_session
-from nclue_reconstruct.hosts import Hosts, polite_address
-from nclue_reconstruct.parts import BLOCK, Part, is_coded
-from nclue_reconstruct.pdf_store import existing, remember
-from nclue_reconstruct.states import (
+
+from nclue_core._version import __version__
+from nclue_reconstruct.fetch.addresses import address_problem, peer_problem
+from nclue_reconstruct.fetch.connections import Clock, open_session
+from nclue_reconstruct.fetch.hosts import Hosts, polite_address
+from nclue_reconstruct.fetch.parts import BLOCK, Part, is_coded
+from nclue_reconstruct.fetch.pdf_store import existing, remember
+from nclue_reconstruct.fetch.states import (
     NETWORK,
     NOT_PDF,
     OK,
@@ -41,8 +43,6 @@ from nclue_reconstruct.states import (
     FetchResult,
     state_of_status,
 )
-
-from nclue_core._version import __version__
 
 _STARTS_OVER = 0.0  # seconds to wait before a try that only a bad part made necessary
 

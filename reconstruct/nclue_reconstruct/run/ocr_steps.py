@@ -7,14 +7,13 @@ import time
 from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 
-from nclue_reconstruct import outcome
-from nclue_reconstruct.engines import Engine
-from nclue_reconstruct.outcome import DocumentError, DocumentOutcome, PageFailure
-from nclue_reconstruct.pdf_open import open_pdf
-from nclue_reconstruct.windows import WHOLE, Window
-from nclue_reconstruct.workspace import page_files
-
 from nclue_core.pages import page_path, write_page
+from nclue_reconstruct import outcome
+from nclue_reconstruct.outcome import DocumentError, DocumentOutcome, PageFailure
+from nclue_reconstruct.read.engines import Engine
+from nclue_reconstruct.read.pdf_open import open_pdf
+from nclue_reconstruct.run.windows import WHOLE, Window
+from nclue_reconstruct.run.workspace import page_files
 
 
 def ocr_document(

@@ -12,14 +12,13 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from nclue_reconstruct import headings, running
-from nclue_reconstruct.headings import Typography, Unit
-from nclue_reconstruct.pdf_open import open_pdf, quiet_pymupdf
-from nclue_reconstruct.reading_order import reading_order
-from nclue_reconstruct.textlines import Box, Line, PageLines, read_lines
-
 from nclue_core.files import sha256_file
 from nclue_core.pages import Block, PageRecord
+from nclue_reconstruct.read import headings, running
+from nclue_reconstruct.read.headings import Typography, Unit
+from nclue_reconstruct.read.pdf_open import open_pdf, quiet_pymupdf
+from nclue_reconstruct.read.reading_order import reading_order
+from nclue_reconstruct.read.textlines import Box, Line, PageLines, read_lines
 
 ENGINE = "text"
 NOTE_NO_TEXT = "no text layer"

@@ -10,24 +10,23 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from nclue_reconstruct.engines import Engine
-from nclue_reconstruct.executors import Call, Cluster, run_calls
-from nclue_reconstruct.fetching import fetch_documents, judge
-from nclue_reconstruct.limits import document_timeout_s
-from nclue_reconstruct.ocr_steps import finished_pages, ocr_document
-from nclue_reconstruct.outcome import OK as DONE
-from nclue_reconstruct.outcome import DocumentOutcome
-from nclue_reconstruct.pdf_store import recalled, remember
-from nclue_reconstruct.progress import Event, Tell, silent
-from nclue_reconstruct.render import render_document
-from nclue_reconstruct.staging import InFile, OutFolder
-from nclue_reconstruct.states import CHANGED, GONE, OK, FetchResult
-from nclue_reconstruct.windows import Window, join, windows_of
-from nclue_reconstruct.workspace import Workspace, page_files
-
 from nclue_core.files import sha256_file
 from nclue_core.pages import page_path
 from nclue_core.schema import CorpusDocument
+from nclue_reconstruct.fetch.pdf_store import recalled, remember
+from nclue_reconstruct.fetch.states import CHANGED, GONE, OK, FetchResult
+from nclue_reconstruct.outcome import OK as DONE
+from nclue_reconstruct.outcome import DocumentOutcome
+from nclue_reconstruct.read.engines import Engine
+from nclue_reconstruct.read.render import render_document
+from nclue_reconstruct.run.executors import Call, Cluster, run_calls
+from nclue_reconstruct.run.fetching import fetch_documents, judge
+from nclue_reconstruct.run.limits import document_timeout_s
+from nclue_reconstruct.run.ocr_steps import finished_pages, ocr_document
+from nclue_reconstruct.run.progress import Event, Tell, silent
+from nclue_reconstruct.run.staging import InFile, OutFolder
+from nclue_reconstruct.run.windows import Window, join, windows_of
+from nclue_reconstruct.run.workspace import Workspace, page_files
 
 __all__ = [
     "Parallel",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import combinations, pairwise
 
-from nclue_reconstruct.textlines import Box
+from nclue_reconstruct.read.textlines import Box
 
 MAX_CUT_BOXES = 600  # more boxes than this are no page of text; they are sorted by row
 MAX_STRETCHES = 20

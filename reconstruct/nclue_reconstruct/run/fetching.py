@@ -12,14 +12,14 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from nclue_reconstruct import pmc, pmc_packages
-from nclue_reconstruct.addresses import literal_problem
-from nclue_reconstruct.fetch import Fetcher
-from nclue_reconstruct.gathering import gather
-from nclue_reconstruct.hosts import polite_address
-from nclue_reconstruct.pdf_store import copy_from, existing, remember
-from nclue_reconstruct.progress import Event, Tell, silent
-from nclue_reconstruct.states import (
+from nclue_core.errors import InputError
+from nclue_core.files import SHA256_PATTERN, file_name
+from nclue_core.schema import CorpusDocument
+from nclue_reconstruct.fetch import pmc, pmc_packages
+from nclue_reconstruct.fetch.addresses import literal_problem
+from nclue_reconstruct.fetch.hosts import polite_address
+from nclue_reconstruct.fetch.pdf_store import copy_from, existing, remember
+from nclue_reconstruct.fetch.states import (
     BAD_ROW,
     LANDING_ONLY,
     OK,
@@ -28,11 +28,10 @@ from nclue_reconstruct.states import (
     FetchError,
     FetchResult,
 )
-from nclue_reconstruct.workspace import Workspace
-
-from nclue_core.errors import InputError
-from nclue_core.files import SHA256_PATTERN, file_name
-from nclue_core.schema import CorpusDocument
+from nclue_reconstruct.fetch.transfer import Fetcher
+from nclue_reconstruct.run.gathering import gather
+from nclue_reconstruct.run.progress import Event, Tell, silent
+from nclue_reconstruct.run.workspace import Workspace
 
 FETCHES_AT_ONCE = 16
 MAX_THREADS = 128  # hosts beyond it wait for their turn

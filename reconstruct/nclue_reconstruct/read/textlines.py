@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from nclue_reconstruct.outcome import DocumentError
-from nclue_reconstruct.pdf_open import load_page, one_line, quiet_pymupdf
+from nclue_reconstruct.read.pdf_open import load_page, one_line, quiet_pymupdf
 
 MAX_LINE_CHARS = 5_000  # longer "lines" are damage; nothing on paper is so wide
 BOLD_FLAG, ITALIC_FLAG = 16, 2  # PyMuPDF: bits 4 and 1 of a span's flags

@@ -8,9 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from nclue_reconstruct.outcome import DocumentOutcome
-
 from nclue_core.files import atomic_write
+from nclue_reconstruct.outcome import DocumentOutcome
 
 
 @dataclass(frozen=True)

@@ -32,14 +32,18 @@ from inspect import signature
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from nclue_reconstruct import outcome
-from nclue_reconstruct.mineru_adapter import MinerUOutput, find_output, parse_output, read_output
-from nclue_reconstruct.outcome import DocumentError, PageFailure
-from nclue_reconstruct.pdf_open import load_page, one_line, open_pdf, quiet_pymupdf
-from nclue_reconstruct.programs import ProgramResult, how_ended, run_program
-
 from nclue_core.errors import InputError, MissingDependencyError, UsageError
 from nclue_core.pages import PageRecord
+from nclue_reconstruct import outcome
+from nclue_reconstruct.outcome import DocumentError, PageFailure
+from nclue_reconstruct.programs import ProgramResult, how_ended, run_program
+from nclue_reconstruct.read.mineru_adapter import (
+    MinerUOutput,
+    find_output,
+    parse_output,
+    read_output,
+)
+from nclue_reconstruct.read.pdf_open import load_page, one_line, open_pdf, quiet_pymupdf
 
 WINDOW_PAGES = 100
 START_TIMEOUT_S = 300.0  # for its start and its models

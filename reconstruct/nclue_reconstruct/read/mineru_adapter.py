@@ -18,13 +18,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from nclue_reconstruct.mineru_adapter_lists import read_v1, read_v2
-from nclue_reconstruct.mineru_adapter_middle import read_middle
-from nclue_reconstruct.mineru_adapter_text import MinerUPage
-from nclue_reconstruct.mineru_adapter_v4 import SCHEMA, page_kind, producer_version, read_v4
-
 from nclue_core.errors import InputError
 from nclue_core.pages import PageRecord
+from nclue_reconstruct.read.mineru_adapter_lists import read_v1, read_v2
+from nclue_reconstruct.read.mineru_adapter_middle import read_middle
+from nclue_reconstruct.read.mineru_adapter_text import MinerUPage
+from nclue_reconstruct.read.mineru_adapter_v4 import SCHEMA, page_kind, producer_version, read_v4
 
 ENGINE = "mineru"
 RUNNING_TYPES = ("header", "footer", "page_number")

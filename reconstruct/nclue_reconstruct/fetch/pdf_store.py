@@ -9,10 +9,9 @@ import time
 from pathlib import Path
 from typing import IO
 
-from nclue_reconstruct.parts import BLOCK
-from nclue_reconstruct.states import CHANGED, FORBIDDEN, GONE, NOT_PDF, OK, FetchResult
-
 from nclue_core.files import sha256_file
+from nclue_reconstruct.fetch.parts import BLOCK
+from nclue_reconstruct.fetch.states import CHANGED, FORBIDDEN, GONE, NOT_PDF, OK, FetchResult
 
 
 def existing(target: Path, sha256: str | None, *, rehash: bool = False) -> tuple[int, str] | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from nclue_reconstruct.mineru_adapter_text import (
+from nclue_reconstruct.read.mineru_adapter_text import (
     Fractions,
     MinerUPage,
     as_dicts,

@@ -8,13 +8,12 @@ from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from nclue_reconstruct import outcome
-from nclue_reconstruct.outcome import DocumentError, DocumentOutcome, PageFailure
-from nclue_reconstruct.pdf_open import load_page, one_line, open_pdf, quiet_pymupdf
-from nclue_reconstruct.windows import WHOLE, Window
-
 from nclue_core.errors import InputError
 from nclue_core.files import atomic_write, file_name, id_of_file_name
+from nclue_reconstruct import outcome
+from nclue_reconstruct.outcome import DocumentError, DocumentOutcome, PageFailure
+from nclue_reconstruct.read.pdf_open import load_page, one_line, open_pdf, quiet_pymupdf
+from nclue_reconstruct.run.windows import WHOLE, Window
 
 # 50 megapixels hold an A1 sheet at 200 dpi and every page that people read; a page box of
 # 200 x 200 inches at 300 dpi would be 3.6 gigapixels.

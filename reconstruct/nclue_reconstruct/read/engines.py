@@ -15,13 +15,13 @@ from functools import lru_cache
 from pathlib import Path
 from typing import ClassVar
 
-from nclue_reconstruct import mineru_driver, outcome, tesseract, textlayer
-from nclue_reconstruct.outcome import DocumentError, PageFailure
-from nclue_reconstruct.pdf_open import open_pdf
-from nclue_reconstruct.render import PageImage, check_dpi, render_page
-
 from nclue_core.errors import MissingDependencyError, UsageError
 from nclue_core.pages import Block, PageRecord
+from nclue_reconstruct import outcome
+from nclue_reconstruct.outcome import DocumentError, PageFailure
+from nclue_reconstruct.read import mineru_driver, tesseract, textlayer
+from nclue_reconstruct.read.pdf_open import open_pdf
+from nclue_reconstruct.read.render import PageImage, check_dpi, render_page
 
 ENGINE_NAMES = ("auto", "mineru", "tesseract", "text")
 DEFAULT_DPI = 200  # the knee of speed and accuracy for Tesseract

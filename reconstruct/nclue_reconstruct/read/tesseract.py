@@ -22,11 +22,11 @@ from statistics import median
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from nclue_reconstruct import outcome
-from nclue_reconstruct.limits import Worker
 from nclue_reconstruct.outcome import DocumentError
 from nclue_reconstruct.programs import ProgramResult, how_ended, run_program
-from nclue_reconstruct.render import PageImage, pgm
-from nclue_reconstruct.running import is_page_number
+from nclue_reconstruct.read.render import PageImage, pgm
+from nclue_reconstruct.read.running import is_page_number
+from nclue_reconstruct.run.limits import Worker
 
 if TYPE_CHECKING:
     import numpy as np

@@ -30,7 +30,7 @@ from nclue_reconstruct.programs import descendants, how_ended, kill_processes, k
 MAX_CALLS = 200  # a worker is replaced after so many documents: small leaks end with it
 DEFAULT_MEMORY_MB = 4096
 _LENGTH = struct.Struct("!Q")
-_SERVE = "from nclue_reconstruct.limits import _serve; _serve()"
+_SERVE = "from nclue_reconstruct.run.limits import _serve; _serve()"
 _MEMORY_WORDS = ("malloc", "out of memory", "cannot allocate", "memory exhausted")
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any
 
-from nclue_reconstruct.textlines import Box, PageLines
+from nclue_reconstruct.read.textlines import Box, PageLines
 
 MAX_LEVEL = 6
 MAX_HEADING_CHARS = 200

@@ -13,14 +13,13 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from nclue_reconstruct.gathering import gather
-from nclue_reconstruct.limits import DEFAULT_MEMORY_MB, Worker, run_limited
-from nclue_reconstruct.outcome import CRASHED, ENGINE_FAILED, DocumentError, DocumentOutcome
-from nclue_reconstruct.pdf_open import one_line
-from nclue_reconstruct.staging import Files, carried, in_place, keep, run_apart
-from nclue_reconstruct.windows import WHOLE, Window
-
 from nclue_core.errors import MissingDependencyError, UsageError, require
+from nclue_reconstruct.outcome import CRASHED, ENGINE_FAILED, DocumentError, DocumentOutcome
+from nclue_reconstruct.read.pdf_open import one_line
+from nclue_reconstruct.run.gathering import gather
+from nclue_reconstruct.run.limits import DEFAULT_MEMORY_MB, Worker, run_limited
+from nclue_reconstruct.run.staging import Files, carried, in_place, keep, run_apart
+from nclue_reconstruct.run.windows import WHOLE, Window
 
 EXECUTORS = ("local", "ray")
 MAX_LOSSES = 3  # a task is started again so often when its machine is lost

@@ -8,9 +8,8 @@ from dataclasses import dataclass, field
 from html.parser import HTMLParser
 from typing import Any
 
-from nclue_reconstruct.running import is_page_number
-
 from nclue_core.pages import Block
+from nclue_reconstruct.read.running import is_page_number
 
 MAX_DEPTH = 20  # of spans within spans; deeper is damage
 

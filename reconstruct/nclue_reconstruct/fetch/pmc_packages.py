@@ -22,10 +22,9 @@ from pathlib import Path
 from typing import IO
 from urllib.parse import urlsplit
 
-from nclue_reconstruct.parts import BLOCK
-from nclue_reconstruct.states import CHANGED, NOT_PDF, TOO_LARGE, TRUNCATED, FetchError
-
 from nclue_core.files import atomic_write
+from nclue_reconstruct.fetch.parts import BLOCK
+from nclue_reconstruct.fetch.states import CHANGED, NOT_PDF, TOO_LARGE, TRUNCATED, FetchError
 
 OA_SERVICE = "https://www.ncbi.nlm.nih.gov/pmc/utils/oa/oa.fcgi"
 MAX_ANSWER_BYTES = 1 << 20

@@ -14,7 +14,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from nclue_reconstruct.textlines import Line, PageLines
+from nclue_reconstruct.read.textlines import Line, PageLines
 
 EDGE = 0.12  # of the page height, at the top and at the bottom
 SIDE = 0.10  # of the page width, for text that runs up or down the margin

@@ -1,0 +1,1 @@
+"""From addresses to verified PDFs: hosts, connections, transfers, PubMed Central."""

@@ -1,0 +1,1 @@
+"""Many documents through both: windows, executors, limits, progress, states, the folder."""
