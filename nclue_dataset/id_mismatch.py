@@ -27,7 +27,7 @@ def likely_cause(unknown: Sequence[str], known: Collection[str]) -> str | None:
     if not sample or not known:
         return None
     names = frozenset(known)
-    for find in (_added, _lost, _parts, *_SPELLINGS):
+    for find in (*_SPELLINGS, _added, _lost, _parts):
         cause = find(sample, names)
         if cause:
             return cause
@@ -82,8 +82,8 @@ def _parts(sample: Sequence[str], known: frozenset[str]) -> str | None:
         return None
     whole = _first_part(begun[0], known)
     return (
-        f"the IDs look like parts of documents, {begun[0]!r} of {whole!r}: give each document once, "
-        "at the rank of its best part"
+        f"the IDs look like parts of documents, {begun[0]!r} of {whole!r}: give each document "
+        "once, at the rank of its best part"
     )
 
 

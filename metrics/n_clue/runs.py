@@ -527,5 +527,6 @@ def _by_score(listing: _Listing, ties: str) -> tuple[list[str], list[list[str]]]
     if ties == "trec_eval":
         order.sort(key=lambda i: listing.doc_ids[i], reverse=True)
     order.sort(key=lambda i: -scores[i])
-    groups = [[listing.doc_ids[i] for i in equal] for _, equal in groupby(order, scores.__getitem__)]
-    return [listing.doc_ids[i] for i in order], [group for group in groups if len(group) > 1]
+    groups = (list(equal) for _, equal in groupby(order, scores.__getitem__))
+    tied = [[listing.doc_ids[i] for i in group] for group in groups if len(group) > 1]
+    return [listing.doc_ids[i] for i in order], tied

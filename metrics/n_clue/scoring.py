@@ -21,7 +21,6 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import chain, repeat
 from operator import itemgetter
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
