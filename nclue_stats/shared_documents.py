@@ -21,6 +21,7 @@ from nclue_stats.inputs import (
     Rng,
     check_confidence,
     check_count,
+    check_resamples,
     generator,
     percentiles,
     value_matrix,
@@ -45,6 +46,7 @@ class RemovedDocuments:
     estimate: float  # NaN if no query is left
     n_queries: int
     removed: tuple[int, ...]  # document codes
+    n_tied: int = 0  # documents left in that have as many queries as the last one removed
 
 
 @dataclass(frozen=True)
@@ -95,7 +97,7 @@ def crossed_bootstrap(
     memberships, not with queries times documents.
     """
     column = _column(values, members)
-    check_count("n_resamples", n_resamples)
+    check_resamples(n_resamples)
     check_confidence(confidence)
     random = generator(rng)
     streams = [np.random.default_rng(seed) for seed in random.integers(0, 2**63, 2)]
@@ -127,7 +129,8 @@ def remove_highest_degree(
 ) -> RemovedDocuments:
     """Leave out the documents with the most queries, and every query that has one of them.
 
-    Ties in the number of queries are broken by the documents' codes.
+    Ties in the number of queries are broken by the documents' codes; `RemovedDocuments.n_tied`
+    says how many documents were left in only by this.
 
     Args:
         values: (Q,) value per query.
@@ -138,10 +141,12 @@ def remove_highest_degree(
     check_count("n_documents", n_documents)
     _, counts = _document_sums(column, members)
     removed = np.lexsort((np.arange(len(counts)), -counts))[:n_documents]
+    n_tied = int((counts >= counts[removed[-1]]).sum()) - len(removed)
     hit = np.isin(members.document, removed)
     kept = np.setdiff1d(np.arange(len(column)), members.query[hit])
     estimate = float(column[kept].mean()) if kept.size else float("nan")
-    return RemovedDocuments(estimate, len(kept), tuple(members.codes[removed].tolist()))
+    codes = tuple(members.codes[removed].tolist())
+    return RemovedDocuments(estimate, len(kept), codes, n_tied)
 
 
 def one_query_per_document(
@@ -158,7 +163,7 @@ def one_query_per_document(
     study does not say).
     """
     column = _column(values, members)
-    check_count("n_resamples", n_resamples)
+    check_resamples(n_resamples)
     check_confidence(confidence)
     order = np.argsort(members.document, kind="stable")
     by_document = column[members.query[order]]
