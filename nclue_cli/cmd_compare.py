@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
 from nclue_cli.options import collection_options, form_option, json_option
 from nclue_cli.output import print_json, say
+from nclue_cli.stats_output import (
+    adjustment_notes,
+    print_contrasts,
+    promotion_options,
+    scenarios,
+)
 from nclue_core.errors import UsageError
-
-if TYPE_CHECKING:
-    from nclue_stats.compare import Contrast
 
 
 @click.command(name="compare")
@@ -22,10 +24,11 @@ if TYPE_CHECKING:
 @form_option
 @click.option("--k", type=click.IntRange(1), default=10, show_default=True, help="Cutoff.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Seed of all draws.")
-@click.option("--resamples", type=click.IntRange(1), default=1_000, show_default=True,
+@click.option("--resamples", type=click.IntRange(2), default=1_000, show_default=True,
               help="Replicates of the family bootstrap.")  # fmt: skip
 @click.option("--draws", type=click.IntRange(1), default=10_000, show_default=True,
-              help="Sign patterns of the randomization tests.")  # fmt: skip
+              help="Sign patterns of the randomization tests, and draws of promotions.")  # fmt: skip
+@promotion_options
 @json_option
 @click.option("--markdown", is_flag=True, help="Print a Markdown table.")
 @click.option("--latex", is_flag=True, help="Print a LaTeX table.")
@@ -39,6 +42,8 @@ def command(
     seed: int,
     resamples: int,
     draws: int,
+    promotion_presets: tuple[str, ...],
+    promotion_rates: tuple[float, ...],
     as_json: bool,
     markdown: bool,
     latex: bool,
@@ -49,8 +54,10 @@ def command(
     differences of Score, Hit and Gold-NDCG in points, with a family-bootstrap interval, paired
     randomization tests by query and by family, the test adjusted for having tried all variants
     given (block: max-|T|) and Holm's correction over them; outcomes miss / subset-first /
-    gold-first; the ordering D where both have a gold hit; the smallest difference that
-    promoting judged subsets to gold could bring about, and the break-even promotion share.
+    gold-first; the ordering D where both have a gold hit, with its interval; the smallest
+    difference that promoting judged subsets to gold could bring about, and the promotion
+    probability at which the sign would change. cards/statistics.md explains each term; the
+    study's test of whole blocks is `nclue stats blocks`.
     """
     if as_json + markdown + latex > 1:
         raise UsageError("--json, --markdown and --latex exclude each other")
@@ -68,31 +75,21 @@ def command(
             say(f"{run.name}: {len(found.missing)} queries have no ranking and count as misses")
         aligned.append((run.name, found.rankings))
     contrasts = compare_runs(
-        judgments, aligned[0], aligned[1:], k=k, n_resamples=resamples, n_draws=draws, rng=seed
-    )
+        judgments, aligned[0], aligned[1:], k=k, n_resamples=resamples, n_draws=draws, rng=seed,
+        scenarios=scenarios(promotion_presets, promotion_rates),
+    )  # fmt: skip
     if contrasts[0].n_families == 1:
         say("all queries share one set of golds: intervals of width 0 say nothing here")
     conditions = run_conditions(collection, judgments, form=form, ks=[k])
     conditions |= {"seed": seed, "resamples": resamples, "draws": draws}
     if as_json:
-        result = {"contrasts": [item.to_json() for item in contrasts], "conditions": conditions}
-        print_json(result)
+        print_json({
+            "contrasts": [item.to_json() for item in contrasts],
+            "adjusted_for": adjustment_notes(len(contrasts)),
+            "conditions": conditions,
+        })  # fmt: skip
         return
-    _print(contrasts, markdown, latex)
+    print_contrasts(contrasts, markdown, latex)
     if not (markdown or latex):
         click.echo(signature(conditions))
 
-
-def _print(contrasts: list[Contrast], markdown: bool, latex: bool) -> None:
-    from nclue_stats import tables
-
-    if markdown or latex:
-        click.echo((tables.as_markdown if markdown else tables.as_latex)(contrasts))
-        return
-    cells = tables.rows(contrasts)
-    width = max(map(len, tables.COLUMNS))
-    for row in cells:
-        click.echo(row[0])
-        for title, cell in zip(tables.COLUMNS[1:], row[1:]):
-            click.echo(f"  {title:<{width}}  {cell}")
-        click.echo()

@@ -9,6 +9,13 @@ import click
 
 from nclue_cli.options import collection_options, form_option, json_option
 from nclue_cli.output import out_console, print_json, say
+from nclue_cli.stats_output import (
+    print_score_promotions,
+    promotion_options,
+    scenarios,
+    score_promotions,
+    support_lines,
+)
 from nclue_core.errors import ExitCode
 
 
@@ -32,7 +39,8 @@ from nclue_core.errors import ExitCode
               help="Also Gold+Support@M, for runs with surfaced pages; repeatable.")  # fmt: skip
 @click.option("--intervals", is_flag=True,
               help="Also 95% intervals, by the exact-family bootstrap.")  # fmt: skip
-@click.option("--seed", type=int, default=0, show_default=True, help="Seed of intervals.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Seed of intervals and of promotions.")
+@promotion_options
 @click.option("--strict", is_flag=True, help="Fail if a query of the collection has no ranking.")
 @click.option("--per-query", is_flag=True, help="With --json: also the scores of every query.")
 @json_option
@@ -50,6 +58,8 @@ def command(
     support_ms: tuple[int, ...],
     intervals: bool,
     seed: int,
+    promotion_presets: tuple[str, ...],
+    promotion_rates: tuple[float, ...],
     strict: bool,
     per_query: bool,
     as_json: bool,
@@ -81,11 +91,15 @@ def command(
     ]
     _say_what_is_odd(scored)
     ends = [_intervals(judgments, item, seed) if intervals else {} for item in scored]
+    promoted = score_promotions(scored, scenarios(promotion_presets, promotion_rates), seed)
     if as_json:
         ids = judgments.query_ids if per_query else None
-        print_json([{**item.to_json(ids), **ci} for item, ci in zip(scored, ends)])
+        print_json([
+            {**item.to_json(ids), **ci, **more} for item, ci, more in zip(scored, ends, promoted)
+        ])  # fmt: skip
     else:
         _print_table(scored, ks, ends)
+        print_score_promotions(scored, promoted)
     incomplete = strict and any(item.missing for item in scored)
     return int(ExitCode.FAILED if incomplete else ExitCode.OK)
 
@@ -160,13 +174,6 @@ def _print_table(
         console.print(table)
         for item in scored:
             for at_m in item.support.values() if k == max(ks) else ():
-                console.print(f"{item.run.name}: {_support_line(summarize_support(at_m), at_m.m)}")
+                for line in support_lines(summarize_support(at_m), at_m.m):
+                    console.print(f"{item.run.name}: {line}", markup=False)
     console.print(signature(scored[0].conditions))
-
-
-def _support_line(values: dict[str, Any], m: int) -> str:
-    return (
-        f"Gold+Support@{m} {values[f'gold_support@{m}']:.1f}; among {values['n_gold_hit']} queries "
-        f"with a gold hit, conditions covered {values[f'condition_page_coverage@{m}']:.1f}, all "
-        f"conditions {values[f'all_condition_page_coverage@{m}']:.1f}"
-    )

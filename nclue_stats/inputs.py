@@ -191,12 +191,15 @@ class Memberships:
         return members
 
     @classmethod
-    def of_judgments(cls, judgments: Judgments, kind: str) -> tuple[Memberships, IntArray]:
+    def of_judgments(
+        cls, judgments: Judgments, kind: str, keep: NDArray[np.bool_] | None = None
+    ) -> tuple[Memberships, IntArray]:
         """The graph of judgments, and the rows of the queries in it.
 
         Args:
             judgments: Judgments of Q queries.
             kind: "gold": the golds of a query; "judged": all its documents of a grade above 0.
+            keep: (Q,) queries to take; None takes all.
 
         Returns:
             The memberships, and which of the Q queries they are of: those without such a
@@ -209,5 +212,6 @@ class Memberships:
         else:
             documents = [[doc for doc, grade in table.items() if grade > 0]
                          for table in judgments.grades]  # fmt: skip
-        rows = np.array([row for row, docs in enumerate(documents) if docs], dtype=np.int64)
+        taken = [row for row, docs in enumerate(documents) if docs and (keep is None or keep[row])]
+        rows = np.array(taken, dtype=np.int64)
         return cls.of_ids([documents[row] for row in rows]), rows
