@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from nclue_cli.cmd_score import tell
 from nclue_cli.options import (
     json_option,
     open_collection,
@@ -16,7 +14,13 @@ from nclue_cli.options import (
     seed_option,
     subcommand,
 )
-from nclue_cli.output import deliver, json_text, warn
+from nclue_cli.output import deliver, json_text, tell, warn
+from nclue_cli.stats_output import (
+    adjustment_notes,
+    contrasts_text,
+    promotion_options,
+    scenarios,
+)
 from nclue_core.errors import UsageError
 
 if TYPE_CHECKING:
@@ -35,10 +39,11 @@ if TYPE_CHECKING:
 @click.argument("variants", nargs=-1, required=True, metavar="VARIANT...")
 @scoring_options
 @seed_option(0)
-@click.option("--resamples", type=click.IntRange(1), default=1_000, show_default=True,
+@click.option("--resamples", type=click.IntRange(2), default=1_000, show_default=True,
               help="Replicates of the family bootstrap.")  # fmt: skip
 @click.option("--draws", type=click.IntRange(1), default=10_000, show_default=True,
-              help="Sign patterns of the randomization tests.")  # fmt: skip
+              help="Sign patterns of the randomization tests, and draws of promotions.")  # fmt: skip
+@promotion_options
 @json_option
 @click.option("--markdown", is_flag=True, help="Print a Markdown table.")
 @click.option("--latex", is_flag=True, help="Print a LaTeX table.")
@@ -53,6 +58,8 @@ def command(
     seed: int,
     resamples: int,
     draws: int,
+    promotion_presets: tuple[str, ...],
+    promotion_rates: tuple[float, ...],
     as_json: bool,
     markdown: bool,
     latex: bool,
@@ -61,11 +68,13 @@ def command(
 
     Both are run files, or names of systems whose rankings the release holds; they are read and
     checked as by `nclue score`. Shown are the differences of Score, Hit and Gold-NDCG in points,
-    with a family-bootstrap interval, paired
-    randomization tests by query and by family, the test adjusted for having tried all variants
-    given (block: max-|T|) and Holm's correction over them; outcomes miss / subset-first /
-    gold-first; the ordering D where both have a gold hit; the smallest difference that
-    promoting judged subsets to gold could bring about, and the break-even promotion share.
+    with a family-bootstrap interval, paired randomization tests by query and by family, the test
+    adjusted for having tried all variants given (block: max-|T|) and Holm's correction over them;
+    outcomes miss / subset-first / gold-first; the ordering D where both have a gold hit, with its
+    interval; the smallest difference that promoting judged subsets to gold could bring about, and
+    the promotion probability at which the sign would change. cards/statistics.md explains each
+    term; the study's test of whole blocks is `nclue stats blocks`. Each cutoff has its own table
+    and its own adjustments.
     """
     if as_json + markdown + latex > 1:
         raise UsageError("--json, --markdown and --latex exclude each other")
@@ -79,6 +88,7 @@ def command(
         k: compare_runs(
             opened.judgments, rankings[0], rankings[1:],
             k=k, n_resamples=resamples, n_draws=draws, rng=seed,
+            scenarios=scenarios(promotion_presets, promotion_rates),
         )
         for k in rules.ks
     }  # fmt: skip
@@ -98,7 +108,12 @@ def _as_data(
 ) -> dict[str, Any]:
     contrasts = [{**item.to_json(), "k": k} for k, found in at_ks.items() for item in found]
     runs = [{"run": run.name, **run.to_json()} for run in opened.runs]
-    return {"contrasts": contrasts, "runs": runs, "conditions": conditions}
+    return {
+        "contrasts": contrasts,
+        "adjusted_for": adjustment_notes(len(opened.runs) - 1),
+        "runs": runs,
+        "conditions": conditions,
+    }
 
 
 def _as_text(
@@ -108,11 +123,10 @@ def _as_text(
     from nclue_metric.conditions import signature
     from nclue_stats import tables
 
-    write = {"markdown": tables.as_markdown, "latex": tables.as_latex, "text": _as_lines}[style]
     parts = []
     for k, contrasts in at_ks.items():
         title = {"markdown": f"k = {k}\n\n", "latex": f"% k = {k}\n", "text": f"k = {k}\n"}[style]
-        parts.append(title * (len(at_ks) > 1) + write(contrasts))
+        parts.append(title * (len(at_ks) > 1) + contrasts_text(contrasts, style))
     below = [line for run in opened.runs for line in run.record_lines()]
     below.append(signature(conditions))
     if style == "latex":
@@ -122,14 +136,3 @@ def _as_text(
     elif style == "markdown":
         below = [f"`{line}`  " for line in below]
     return "\n\n".join([*parts, "\n".join(below)])
-
-
-def _as_lines(contrasts: Sequence[Contrast]) -> str:
-    from nclue_stats import tables
-
-    width = max(map(len, tables.COLUMNS))
-    blocks = []
-    for row in tables.rows(contrasts):
-        lines = [f"  {title:<{width}}  {cell}" for title, cell in zip(tables.COLUMNS[1:], row[1:])]
-        blocks.append("\n".join([row[0], *lines]))
-    return "\n\n".join(blocks)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,11 +15,18 @@ from nclue_cli.options import (
     seed_option,
     subcommand,
 )
-from nclue_cli.output import as_text, deliver, is_verbose, json_text, warn
+from nclue_cli.output import as_text, deliver, json_text, tell
+from nclue_cli.stats_output import (
+    promotion_lines,
+    promotion_options,
+    scenarios,
+    score_promotions,
+    support_lines,
+)
 from nclue_core.errors import UsageError
 
 if TYPE_CHECKING:
-    from nclue_dataset.scoring import CheckedRun, Rules, ScoredRun
+    from nclue_dataset.scoring import Rules, ScoredRun
 
 RESAMPLES = 1_000
 
@@ -38,6 +45,7 @@ RESAMPLES = 1_000
 @click.option("--intervals", is_flag=True,
               help="Also 95% intervals, by the exact-family bootstrap.")  # fmt: skip
 @seed_option(0)
+@promotion_options
 @click.option("--per-query", is_flag=True, help="With --json: also the scores of every query.")
 @json_option
 def command(
@@ -50,6 +58,8 @@ def command(
     support_ms: tuple[int, ...],
     intervals: bool,
     seed: int,
+    promotion_presets: tuple[str, ...],
+    promotion_rates: tuple[float, ...],
     per_query: bool,
     as_json: bool,
 ) -> int:
@@ -68,32 +78,31 @@ def command(
     scored = [score_run(opened, run, support_ms) for run in opened.runs]
     if intervals:
         scored = [with_intervals(opened, item, RESAMPLES, seed) for item in scored]
+    promoted = score_promotions(scored, scenarios(promotion_presets, promotion_rates), seed)
     if as_json:
-        deliver(json_text([item.to_json(per_query=per_query) for item in scored]), out)
+        rows = [item.to_json(per_query=per_query) for item in scored]
+        deliver(json_text([{**row, **more} for row, more in zip(rows, promoted)]), out)
     else:
-        deliver(_as_text(scored, rules.ks), out)
+        deliver(_as_text(scored, rules.ks, promoted), out)
     return int(exit_code(opened, strict=strict))
 
 
-def tell(runs: Sequence[CheckedRun]) -> None:
-    """Say what is odd about runs (also what `compare` does)."""
-    for run in runs:
-        for note in run.notes(whole=is_verbose()):
-            warn(f"{run.name}: {note}")
-
-
-def _as_text(scored: list[ScoredRun], ks: Sequence[int]) -> str:
+def _as_text(
+    scored: list[ScoredRun], ks: Sequence[int], promoted: Sequence[Mapping[str, Any]]
+) -> str:
     from nclue_metric.conditions import signature
 
     items: list[Any] = []
     for k in ks:
         items.append(_table(scored, k))
         items += [
-            f"{item.run.name}: {_support_line(at_m.m, item.values)}"
+            f"{item.run.name}: {line}"
             for item in scored
-            for at_m in item.support.values()
+            for m in item.support
+            for line in support_lines(item.values, m)
             if k == max(ks)
         ]
+    items += promotion_lines(scored, promoted)
     items += [line for item in scored for line in item.run.record_lines()]
     return as_text(*items, signature(scored[0].conditions))
 
@@ -117,11 +126,3 @@ def _table(scored: list[ScoredRun], k: int) -> Any:
         cells += [f"[{ends[0]:.1f}, {ends[1]:.1f}]"] if ends else []
         table.add_row(*map(Text, (item.run.name, *cells)))  # texts: names may hold [brackets]
     return table
-
-
-def _support_line(m: int, values: dict[str, Any]) -> str:
-    return (
-        f"Gold+Support@{m} {values[f'gold_support@{m}']:.1f}; among {values['n_gold_hit']} queries "
-        f"with a gold hit, conditions covered {values[f'condition_page_coverage@{m}']:.1f}, all "
-        f"conditions {values[f'all_condition_page_coverage@{m}']:.1f}"
-    )

@@ -24,6 +24,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "prepare": ("cmd_prepare", "Put collections into the Hugging Face cache for load_dataset."),
     "score": ("cmd_score", "Score run files against a collection."),
     "compare": ("cmd_compare", "Compare run files with a base run: intervals and tests."),
+    "stats": ("cmd_stats", "Sensitivity, strata, rank correlation, agreement, tests of blocks."),
     "check": ("cmd_check", "Validate a release directory and list everything that is wrong."),
     "export": ("cmd_export", "Write the folder that goes to the Hugging Face Hub."),
     "run": ("cmd_run", "Run retrieval systems over local page texts and write runs."),

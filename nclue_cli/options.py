@@ -21,6 +21,7 @@ from nclue_core.errors import InputError, UsageError
 
 if TYPE_CHECKING:
     from nclue_dataset.release import Collection
+    from nclue_dataset.scoring import Rules
 
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 Examples = tuple[tuple[str, str], ...]  # what for, command line
@@ -62,7 +63,9 @@ class Command(_Shared):
 
 
 class Group(_Shared, click.Group):
-    """A command with commands below it."""
+    """A command with commands below it, which share the same."""
+
+    command_class = Command
 
 
 def subcommand(
@@ -247,12 +250,12 @@ def pages_option(*, required: bool = False) -> Decorator:
     )
 
 
-_SCORING = (
-    collection_option(),
-    release_option,
-    form_option,
-    click.option("--k", "ks", type=click.IntRange(1), multiple=True, default=(10,),
-                 show_default=True, help="Cutoff; repeatable."),
+_K_HELP = {"type": click.IntRange(1), "show_default": True}
+_ONE_K = click.option("--k", "ks", default=10, help="Cutoff.", callback=lambda _c, _p, k: (k,),
+                      **_K_HELP)  # fmt: skip
+_KS = click.option("--k", "ks", default=(10,), help="Cutoff; repeatable.", multiple=True,
+                   **_K_HELP)  # fmt: skip
+_READING = (
     click.option("--gain", type=click.Choice(["linear", "exponential"]), default="linear",
                  show_default=True, help="Gain of graded NDCG."),
     click.option("--qrels", "copy", default="final", show_default=True, metavar="COPY",
@@ -265,35 +268,50 @@ _SCORING = (
                  help="JSON {query_id: [doc_id, …]}: leave these out before ranking."),
     click.option("--allow-unknown", is_flag=True,
                  help="Go on where most documents of a run are not in the corpus."),
-    click.option("--strict", is_flag=True,
-                 help="Fail if a query of the collection has no ranking."),
     click.option("--n", "n_conditions", type=click.IntRange(1), multiple=True, metavar="N",
                  help="Only queries with N conditions; repeatable."),
     click.option("--source", "sources", multiple=True, metavar="NAME",
                  help="Only queries with a gold from this source; repeatable."),
     click.option("--queries", metavar="FILE", type=InputPath(),
                  help="Only the queries listed here: an ID per line, or a JSON list."),
-    click.option("--out", metavar="FILE", type=click.Path(path_type=Path, dir_okay=False),
-                 help="Write the result here (UTF-8), not to stdout."),
 )  # fmt: skip
 _RULES = ("form", "copy", "ks", "gain", "ties", "repeats", "exclude", "allow_unknown",
           "n_conditions", "sources", "queries")  # fmt: skip
 
 
+def reading_options(*, one_k: bool = False) -> Decorator:
+    """How runs are found, read and scored; arrives as collection, release and ``rules``.
+
+    Args:
+        one_k: ``--k`` can be given once.
+    """
+
+    def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(function)
+        def with_rules(**values: Any) -> Any:
+            options = {name: values.pop(name) for name in _RULES}
+            return function(rules=_rules(options), **values)
+
+        found: Callable[..., Any] = with_rules
+        for option in reversed((collection_options, form_option, _ONE_K if one_k else _KS,
+                                *_READING)):  # fmt: skip
+            found = option(found)
+        return found
+
+    return decorate
+
+
 def scoring_options(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The options of `score` and `compare`; how to read and score arrives as ``rules``."""
-
-    @functools.wraps(function)
-    def with_rules(**values: Any) -> Any:
-        options = {name: values.pop(name) for name in _RULES}
-        return function(rules=_rules(options), **values)
-
-    for option in reversed(_SCORING):
-        with_rules = option(with_rules)
-    return with_rules
+    """The options that `score` and `compare` share: `reading_options`, strict and out."""
+    function = click.option("--out", metavar="FILE",
+                            type=click.Path(path_type=Path, dir_okay=False),
+                            help="Write the result here (UTF-8), not to stdout.")(function)  # fmt: skip
+    function = click.option("--strict", is_flag=True,
+                            help="Fail if a query of the collection has no ranking.")(function)  # fmt: skip
+    return reading_options()(function)
 
 
-def _rules(options: dict[str, Any]) -> Any:
+def _rules(options: dict[str, Any]) -> Rules:
     from nclue_dataset.scoring import Rules, read_exclusions, read_query_list
 
     exclude, queries = options.pop("exclude"), options.pop("queries")

@@ -13,7 +13,7 @@ import os
 import sys
 import time
 import unicodedata
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
@@ -22,8 +22,10 @@ import click
 from nclue_core.jsonl import dump_json
 
 if TYPE_CHECKING:
-    from rich.console import Console, RenderableType
+    from rich.console import RenderableType
     from rich.progress import Progress
+
+    from nclue_dataset.scoring import CheckedRun
 
 QUIET, NORMAL, VERBOSE = -1, 0, 1
 _level = NORMAL
@@ -127,6 +129,13 @@ def warn(message: str) -> None:
     click.echo(message, err=True)
 
 
+def tell(runs: Iterable[CheckedRun]) -> None:
+    """Say what is odd about runs; with ``-v`` with all names."""
+    for run in runs:
+        for note in run.notes(whole=is_verbose()):
+            warn(f"{run.name}: {note}")
+
+
 def as_text(*items: RenderableType) -> str:
     """Tables of rich as plain lines, as wide as the terminal (120 characters elsewhere)."""
     from rich.console import Console
@@ -137,15 +146,6 @@ def as_text(*items: RenderableType) -> str:
         for item in items:
             console.print(item, soft_wrap=isinstance(item, str), markup=False)
     return "\n".join(line.rstrip() for line in captured.get().splitlines())
-
-
-def out_console(width: int | None = None) -> Console:
-    """A rich console on stdout that neither wraps nor colours what goes into a file or pipe."""
-    from rich.console import Console
-
-    if width is None and not sys.stdout.isatty():
-        width = 120
-    return Console(width=width, highlight=False, soft_wrap=not sys.stdout.isatty())
 
 
 def progress(*, by_text: bool = False) -> Progress:
