@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 @click.option("--resamples", type=click.IntRange(2), default=1_000, show_default=True,
               help="Replicates of the family bootstrap.")  # fmt: skip
 @click.option("--draws", type=click.IntRange(1), default=10_000, show_default=True,
-              help="Sign patterns of the randomization tests, and draws of promotions.")  # fmt: skip
+              help="Sign patterns of the tests, and draws of promotions.")  # fmt: skip
 @promotion_options
 @json_option
 @click.option("--markdown", is_flag=True, help="Print a Markdown table.")

@@ -80,7 +80,10 @@ def main(args: Sequence[str] | None = None) -> int:
     try:
         result = cli.main(args=args, prog_name="nclue", standalone_mode=False)
         output.flush()
-    except BrokenPipeError:  # `nclue … | head`: the reader has left, nothing is wrong
+    except (BrokenPipeError, SystemExit) as err:
+        # `nclue … | head`: the reader has left, nothing is wrong (click makes an exit of it)
+        if isinstance(err, SystemExit) and not isinstance(err.__context__, BrokenPipeError):
+            raise
         output.abandon(sys.stdout)
         return int(ExitCode.OK)
     except click.ClickException as err:

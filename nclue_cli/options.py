@@ -303,12 +303,11 @@ def reading_options(*, one_k: bool = False) -> Decorator:
 
 def scoring_options(function: Callable[..., Any]) -> Callable[..., Any]:
     """The options that `score` and `compare` share: `reading_options`, strict and out."""
-    function = click.option("--out", metavar="FILE",
-                            type=click.Path(path_type=Path, dir_okay=False),
-                            help="Write the result here (UTF-8), not to stdout.")(function)  # fmt: skip
-    function = click.option("--strict", is_flag=True,
-                            help="Fail if a query of the collection has no ranking.")(function)  # fmt: skip
-    return reading_options()(function)
+    out = click.option("--out", metavar="FILE", type=click.Path(path_type=Path, dir_okay=False),
+                       help="Write the result here (UTF-8), not to stdout.")  # fmt: skip
+    strict = click.option("--strict", is_flag=True,
+                          help="Fail if a query of the collection has no ranking.")  # fmt: skip
+    return reading_options()(strict(out(function)))
 
 
 def _rules(options: dict[str, Any]) -> Rules:

@@ -299,18 +299,19 @@ def read_query_list(path: Path) -> tuple[str, ...]:
 
 def distinct_names(names: Sequence[str]) -> list[str]:
     """A name per run, no two the same: the file's stem, with as much of its path as it takes."""
-    deepest = max((len(Path(name).parts) for name in names), default=1)
-    labels = [_label(name, 1) for name in names]
-    for depth in range(2, deepest + 2):
-        count = Counter(labels)
-        labels = [
-            _label(name, depth) if count[label] > 1 else label for name, label in zip(names, labels)
-        ]
-    seen: Counter[str] = Counter()
-    for row, label in enumerate(labels):
-        seen[label] += 1
-        labels[row] = label if seen[label] == 1 else f"{label} ({seen[label]})"
-    return labels
+    labels = {name: _label(name, 1) for name in names}
+    for depth in range(2, max((len(Path(name).parts) for name in names), default=0) + 2):
+        count = Counter(labels.values())
+        labels = {
+            name: _label(name, depth) if count[label] > 1 else label
+            for name, label in labels.items()
+        }
+    given: Counter[str] = Counter()  # one file may be named twice
+    found = []
+    for name in names:
+        given[name] += 1
+        found.append(labels[name] if given[name] == 1 else f"{labels[name]} ({given[name]})")
+    return found
 
 
 def _label(name: str, depth: int) -> str:
@@ -382,7 +383,7 @@ def _checked(
             f"it names queries such as {next(iter(run.rankings), None)!r}, the collection "
             f"{judgments.query_ids[0]!r}{because(strangers, every.query_ids)}"
         )
-    corpus = {document.doc_id for document in collection.corpus}
+    corpus = {document.doc_id: None for document in collection.corpus}  # keeps its order
     unknown = unknown_documents(aligned.rankings, corpus)
     if not rules.allow_unknown:
         refuse_unknown(unknown, corpus, label)

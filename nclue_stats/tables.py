@@ -16,7 +16,7 @@ COLUMNS = (
     "dHit", "dNDCG", "base M/P/G", "variant M/P/G", "common n", "dD", "dD 95% CI", "bound",
     "break-even",
 )  # fmt: skip
-_LATEX = {"&": r"\&", "%": r"\%", "_": r"\_", "#": r"\#", "$": r"\$", "{": r"\{", "}": r"\}",
+_LATEX = {"[": "{[}", "]": "{]}", "&": r"\&", "%": r"\%", "_": r"\_", "#": r"\#", "$": r"\$", "{": r"\{", "}": r"\}",
           "<": r"\textless{}", ">": r"\textgreater{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}",
           "\\": r"\textbackslash{}"}  # fmt: skip
 

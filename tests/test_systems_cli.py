@@ -126,7 +126,7 @@ def test_fusions_take_rankings_of_the_release_and_run_files(release, pages, tmp_
         (("bm25_or",), 2, "--pages is missing"),
         (("--pages", "."), 2, "SYSTEM is missing"),
         (("bm25_xor", "--pages", "."), 2, "no system is called 'bm25_xor'"),
-        (("bm25_or", "--pages", "/nowhere/at/all"), 2, "does not exist"),
+        (("bm25_or", "--pages", "/nowhere/at/all"), 3, "does not exist"),
     ],
 )
 def test_wrong_calls_say_what_is_wrong(args, code, message, capsys):
