@@ -189,7 +189,7 @@ def rank(columns: Columns, *, ties: str, repeats: str, source: str) -> Ranked:
     """
     inside = _inside(columns)
     if columns.scores is None and columns.ranks is not None:
-        _refuse_equal_ranks(columns, inside, source)
+        _refuse_equal_ranks(columns, columns.ranks, inside, source)
     order = None if _in_order(columns, inside) else _order(columns, ties)
     notes = _notes(columns, inside, order, ties)
     if order is not None:
@@ -254,9 +254,7 @@ def _count_tied(scores: Numbers | None, inside: Mask) -> int:
     return int((equal[1:] | equal[:-1]).sum())
 
 
-def _refuse_equal_ranks(columns: Columns, inside: Mask, source: str) -> None:
-    ranks = columns.ranks
-    assert ranks is not None  # noqa: S101 - the caller asked
+def _refuse_equal_ranks(columns: Columns, ranks: Positions, inside: Mask, source: str) -> None:
     equal = (ranks[1:] <= ranks[:-1]) & inside
     if not equal.any():
         return
@@ -277,41 +275,28 @@ def _refuse_equal_ranks(columns: Columns, inside: Mask, source: str) -> None:
 def _notes(columns: Columns, inside: Mask, order: Positions | None, ties: str) -> tuple[str, ...]:
     """What a user should know of the order; nothing where scores fall and ranks rise."""
     ranks, scores = columns.ranks, columns.scores
-    if ranks is None or not len(ranks) or ranks.min() == ranks.max():
+    if order is None or ranks is None or not len(ranks) or ranks.min() == ranks.max():
         return ()  # no ranks, or one number for all: it says nothing
     if scores is None:
         moved = _queries_where(columns, inside & (ranks[1:] < ranks[:-1]))
         text = "the lines are not in the order of their ranks; the ranks decide"
         return (f"{moved}: {text}",) if moved else ()
-    notes = []
-    if order is not None:
-        by_rank = order if ties == "input" else _order(columns, "input")
-        notes += _contradictions(columns, by_rank, inside)
-        ordered = _taken(columns, by_rank, columns.first)
-        tied = inside & (_fell(by_rank)) & _equal(ordered.scores)
-        moved = _queries_where(columns, tied) if ties == "input" else ""
-        if moved:
-            notes.append(f"{moved}: equal scores stand in another order than their ranks; "
-                         "the ranks decide between them")  # fmt: skip
+    by_rank = order if ties == "input" else _order(columns, "input")
+    ordered = _taken(columns, by_rank, columns.first)
+    notes = _contradictions(ordered, scores[by_rank], ranks[by_rank], inside)
+    equal = inside & (scores[by_rank][1:] == scores[by_rank][:-1])
+    moved = _queries_where(columns, equal & (by_rank[1:] < by_rank[:-1]))
+    if moved and ties == "input":
+        notes.append(
+            f"{moved}: equal scores stand in another order than their ranks; the ranks decide "
+            "between them"
+        )
     return tuple(notes)
 
 
-def _fell(values: Positions) -> Mask:
-    fell: Mask = values[1:] < values[:-1]
-    return fell
-
-
-def _equal(values: Any) -> Mask:
-    equal: Mask = values[1:] == values[:-1]
-    return equal
-
-
-def _contradictions(columns: Columns, by_rank: Positions, inside: Mask) -> list[str]:
+def _contradictions(ordered: Columns, scores: Numbers, ranks: Positions, inside: Mask) -> list[str]:
     """Documents of a higher score and a worse rank than another of the list."""
-    ordered = _taken(columns, by_rank, columns.first)
-    scores, ranks = ordered.scores, ordered.ranks
-    assert scores is not None  # noqa: S101 - the caller asked
-    assert ranks is not None  # noqa: S101
+    # Scores fall and equal ones are in the order of their ranks: a neighbour shows any such pair.
     wrong = inside & (scores[1:] < scores[:-1]) & (ranks[1:] < ranks[:-1])
     if not wrong.any():
         return []
@@ -321,7 +306,7 @@ def _contradictions(columns: Columns, by_rank: Positions, inside: Mask) -> list[
         for i in (place, place + 1)
     )
     return [
-        f"{_queries_where(columns, wrong)}: score and rank contradict each other ({one}, {two}); "
+        f"{_queries_where(ordered, wrong)}: score and rank contradict each other ({one}, {two}); "
         "the scores decide"
     ]
 

@@ -86,8 +86,8 @@ class Fields:
         return present[0] if present else None
 
     def names(self, field: str) -> tuple[str, ...]:
-        """The names of a field."""
-        return self._names[field]
+        """The names of a field; none of one that is not wanted."""
+        return self._names.get(field, ())
 
     def accepted(self, field: str) -> str:
         """The names of a field, for messages."""

@@ -97,21 +97,29 @@ def check_reference(name: str, reference: Any) -> None:
     if not isinstance(reference, Mapping):
         raise ScoringError(f"{name} is {type(reference).__name__} {reference!r:.60}; {SHAPE}")
     if set(reference) != set(REFERENCE_KEYS):
-        raise ScoringError(f"{name} has the keys {sorted(reference)}; {SHAPE}")
+        raise ScoringError(f"{name} has the keys {sorted(map(str, reference))}; {SHAPE}")
     doc_ids, grades, n = (reference[key] for key in REFERENCE_KEYS)
     if isinstance(n, bool) or not isinstance(n, int) or n < 1:
         raise ScoringError(f"{name}: n_conditions is {n!r}, expected a whole number of at least 1")
-    if not hasattr(doc_ids, "__len__") or not hasattr(grades, "__len__"):
-        raise ScoringError(f"{name}: doc_ids and grades are lists; {SHAPE}")
+    for values in (doc_ids, grades):
+        if isinstance(values, (str, bytes, Mapping)) or not hasattr(values, "__len__"):
+            raise ScoringError(f"{name}: doc_ids and grades are lists; {SHAPE}")
     if len(doc_ids) != len(grades):
         raise ScoringError(f"{name}: {len(doc_ids)} doc_ids and {len(grades)} grades")
-    for values in (doc_ids, grades):
-        if isinstance(values, (str, bytes, Mapping)):
-            raise ScoringError(f"{name}: doc_ids and grades are lists; {SHAPE}")
-    if set(map(type, doc_ids)) <= {str} and set(map(type, grades)) <= {int}:
-        fits = not len(grades) or (min(grades) >= 0 and max(grades) <= n)
-        if fits and len(set(doc_ids)) == len(doc_ids):
-            return
+    if not _are_plainly_right(doc_ids, grades, n):
+        _check_judgments(name, doc_ids, grades, n)
+
+
+def _are_plainly_right(doc_ids: Sequence[Any], grades: Sequence[Any], n: int) -> bool:
+    """Whether nothing can be wrong; what is not plain may still be right (numbers of numpy)."""
+    if not set(map(type, doc_ids)) <= {str} or not set(map(type, grades)) <= {int}:
+        return False
+    if len(set(doc_ids)) < len(doc_ids):
+        return False
+    return not len(grades) or (min(grades) >= 0 and max(grades) <= n)
+
+
+def _check_judgments(name: str, doc_ids: Sequence[Any], grades: Sequence[Any], n: int) -> None:
     for doc_id, grade in zip(doc_ids, grades):
         problem = grade_problem(doc_id, grade, n)
         if problem:
