@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import zlib
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -49,7 +50,12 @@ def numbered_lines(path: Path) -> Iterator[tuple[int, bytes]]:
                     yield line, text
     except FileNotFoundError:
         raise InputError("no such file", path=path) from None
-    except (OSError, EOFError) as err:  # unreadable, a directory, or damaged gzip
+    except (
+        OSError,
+        EOFError,
+        zlib.error,
+        ValueError,
+    ) as err:  # unreadable, a directory, or damaged gzip
         raise InputError(f"cannot be read: {err}", path=path) from err
 
 

@@ -92,7 +92,7 @@ class CheckedRun:
         part = self.record.coverage() if self.record else None
         if part:
             notes.append(f"it was made over {part}: the others could not be found")
-        return [*notes, *self.mismatches]
+        return [*notes, *self.run.notes, *self.mismatches]
 
     def record_lines(self) -> list[str]:
         """A line on what it was made from, to stand beside its scores; none where unknown."""
@@ -406,7 +406,11 @@ def _checked(
 def _ties(
     judgments: Judgments, rankings: Sequence[Sequence[str]], run: Run, ks: Iterable[int]
 ) -> tuple[TiesAtK, ...]:
-    return tuple(ties_at(judgments, rankings, run.tied, k) for k in ks) if run.tied else ()
+    tied = {
+        query_id: [run.rankings[query_id][first - 1 : last] for first, last in groups]
+        for query_id, groups in run.tie_groups.items()
+    }
+    return tuple(ties_at(judgments, rankings, tied, k) for k in ks) if tied else ()
 
 
 def _mismatches(
