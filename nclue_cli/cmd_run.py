@@ -82,11 +82,12 @@ def command(
     from nclue_systems.runs import write_runs
 
     found = open_collection(collection, release)
+    texts = _texts(found, form)
     written = write_runs(
         specs,
         _index(found, pages),
         found.queries,
-        _texts(found, form),
+        texts,
         out,
         depth=depth,
         seed=seed,

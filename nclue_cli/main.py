@@ -77,13 +77,16 @@ def main(args: Sequence[str] | None = None) -> int:
     """Run the command line; returns the exit code (and is the console script)."""
     output.set_level(output.NORMAL)
     output.degrade_streams()
+    streams = sys.stdout, sys.stderr
     try:
         result = cli.main(args=args, prog_name="nclue", standalone_mode=False)
         output.flush()
     except (BrokenPipeError, SystemExit) as err:
-        # `nclue … | head`: the reader has left, nothing is wrong (click makes an exit of it)
-        if isinstance(err, SystemExit) and not isinstance(err.__context__, BrokenPipeError):
+        # `nclue … | head`: the reader has left, nothing is wrong. click makes an exit of it, and
+        # wraps the streams.
+        if isinstance(err, SystemExit) and sys.stdout is streams[0]:
             raise
+        sys.stdout, sys.stderr = streams
         output.abandon(sys.stdout)
         return int(ExitCode.OK)
     except click.ClickException as err:

@@ -130,16 +130,16 @@ class InputPath(click.ParamType):
 
 def _stdin_file() -> Path:
     """A file with what comes from stdin, kept until the command ends."""
-    ctx = click.get_current_context()
-    folder = ctx.with_resource(tempfile.TemporaryDirectory(prefix="nclue-"))
-    path = Path(folder) / "stdin"
-    if ctx.meta.setdefault("nclue.stdin", path) != path:
+    ctx = click.get_current_context().find_root()  # it is left also where parsing fails
+    if ctx.meta.setdefault("nclue.stdin", "unread") == "read":
         raise UsageError("stdin (-) can be read once: name it once")
+    ctx.meta["nclue.stdin"] = "read"
+    path = Path(ctx.with_resource(tempfile.TemporaryDirectory(prefix="nclue-"))) / "stdin"
     path.write_bytes(sys.stdin.buffer.read())
     return path
 
 
-def mapping_option(command: Callable[..., Any]) -> Callable[..., Any]:
+def map_option(help_text: str) -> Decorator:
     """``--map field=name``, repeatable; arrives as a dict in ``mapping``."""
     return click.option(
         "--map",
@@ -147,8 +147,11 @@ def mapping_option(command: Callable[..., Any]) -> Callable[..., Any]:
         multiple=True,
         metavar="FIELD=NAME",
         callback=lambda _ctx, _param, pairs: parse_mapping(pairs),
-        help="A field of the release under another name (see the release format). Repeatable.",
-    )(command)
+        help=f"{help_text} Repeatable.",
+    )
+
+
+mapping_option = map_option("A field of the release under another name (see the release format).")
 
 
 def parse_mapping(pairs: tuple[str, ...]) -> dict[str, str]:
@@ -264,6 +267,7 @@ _READING = (
                  show_default=True, help="Order of equal scores."),
     click.option("--repeats", type=click.Choice(["error", "first"]), default="error",
                  show_default=True, help="A document twice in one ranking."),
+    map_option("A field of the run files under another name (JSONL, Parquet, tables)."),
     click.option("--exclude", metavar="FILE", type=InputPath(),
                  help="JSON {query_id: [doc_id, …]}: leave these out before ranking."),
     click.option("--allow-unknown", is_flag=True,
@@ -275,7 +279,7 @@ _READING = (
     click.option("--queries", metavar="FILE", type=InputPath(),
                  help="Only the queries listed here: an ID per line, or a JSON list."),
 )  # fmt: skip
-_RULES = ("form", "copy", "ks", "gain", "ties", "repeats", "exclude", "allow_unknown",
+_RULES = ("form", "copy", "ks", "gain", "ties", "repeats", "mapping", "exclude", "allow_unknown",
           "n_conditions", "sources", "queries")  # fmt: skip
 
 

@@ -52,6 +52,7 @@ class Rules:
     gain: str = "linear"
     ties: str = "input"
     repeats: str = "error"
+    mapping: Mapping[str, str] | None = None  # fields of run files under names of their own
     excluded: Mapping[str, Sequence[str]] | None = None  # per query, documents to leave out
     allow_unknown: bool = False
     n_conditions: tuple[int, ...] = ()  # only queries with so many conditions
@@ -329,13 +330,12 @@ def _label(name: str, depth: int) -> str:
 
 def _open(collection: Collection, name: str, rules: Rules) -> Run:
     """A run file, stdin, or the name of a system whose ranking the release holds."""
+    how: Any = {"ties": rules.ties, "repeats": rules.repeats, "mapping": rules.mapping}
     if name == STDIN:
         data = sys.stdin.buffer.read()
-        return parse_run(
-            data, name="stdin", source="<stdin>", ties=rules.ties, repeats=rules.repeats
-        )
+        return parse_run(data, name="stdin", source="<stdin>", **how)
     if Path(name).exists() and not Path(name).is_dir():
-        return read_run(name, ties=rules.ties, repeats=rules.repeats)
+        return read_run(name, **how)
     return embedded_run(collection, name, rules.form)
 
 

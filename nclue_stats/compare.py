@@ -11,6 +11,7 @@ import numpy as np
 
 from nclue_core.errors import UsageError
 from nclue_metric import Judgments, QueryScores, common_support, score_grades
+from nclue_metric.measures import Measure, interval_measures
 from nclue_metric.scoring import defined_mean
 from nclue_stats.bootstrap import BootstrapResult, family_bootstrap
 from nclue_stats.inputs import FloatArray, IntArray, gold_families
@@ -25,6 +26,7 @@ from nclue_stats.promotion import (
 from nclue_stats.randomization import holm, max_t, paired_randomization
 
 MEASURES = ("score", "hit", "gold_ndcg")
+_NAMES = ("n_clue_score", "gold_hit", "gold_ndcg")  # of the same in the table of measures
 
 
 @dataclass(frozen=True)
@@ -68,6 +70,7 @@ class Contrast:
     break_even_note: str  # a word for it, also where there is none and ``break_even`` is NaN
     break_even_shown: str
     promotions: tuple[ScenarioResult, ...]  # in the order of the scenarios given
+    more: dict[str, Delta]  # of the other measures that have an interval, by name
 
     def to_json(self) -> dict[str, Any]:
         """The contrast as data; what is undefined is NaN (null in JSON)."""
@@ -141,11 +144,14 @@ def compare_runs(
     block = max_t(differences, families, n_draws=n_draws, rng=rng)
     deltas = [
         {
-            measure: _delta(scored_base, item, measure, families, n_resamples, n_draws, rng)
+            measure: _delta(
+                scored_base.values(measure), item.values(measure), families,
+                n_resamples, n_draws, rng,
+            )
             for measure in MEASURES
         }
         for item in scored
-    ]
+    ]  # fmt: skip
     adjusted = holm([delta["score"].p_family for delta in deltas])
     return [
         _contrast(
@@ -156,9 +162,21 @@ def compare_runs(
             adjusted=(float(p_block), p_holm),
             ordering=_ordering(scored_base, item, families, n_resamples, rng),
             promotions=_promotions(scored_base, item, scenarios, n_draws, rng),
+            more={
+                measure.name: _delta(
+                    measure.of_query(scored_base.scores), measure.of_query(item.scores), families,
+                    n_resamples, n_draws, rng,
+                )
+                for measure in more_measures()
+            },
         )
         for item, delta, p_block, p_holm in zip(scored, deltas, block.pvalues, adjusted)
-    ]
+    ]  # fmt: skip
+
+
+def more_measures() -> list[Measure]:
+    """The measures of the table that are compared besides Score, Hit and Gold-NDCG."""
+    return [measure for measure in interval_measures() if measure.name not in _NAMES]
 
 
 def common_ordering_interval(
@@ -222,15 +240,13 @@ def _score(
 
 
 def _delta(
-    base: _Scored,
-    variant: _Scored,
-    measure: str,
+    one: FloatArray,
+    other: FloatArray,
     families: IntArray,
     n_resamples: int,
     n_draws: int,
     rng: int,
 ) -> Delta:
-    one, other = base.values(measure), variant.values(measure)
     difference = other - one
     defined = ~np.isnan(difference)
     if not defined.any():
@@ -258,6 +274,7 @@ def _contrast(
     adjusted: tuple[float, float],
     ordering: Mapping[str, Any],
     promotions: tuple[ScenarioResult, ...],
+    more: dict[str, Delta],
 ) -> Contrast:
     common_n, base_d, variant_d, delta_d = common_support(base.scores, variant.scores)
     bounds = [100 * promotion_bound(base.first, variant.first, k).bound for k in (1, 2, 3)]
@@ -282,6 +299,7 @@ def _contrast(
         break_even_note=even.note,
         break_even_shown=str(even),
         promotions=promotions,
+        more=more,
     )
 
 

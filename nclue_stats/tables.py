@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from nclue_stats.compare import Contrast
+from nclue_stats.compare import Contrast, more_measures
 from nclue_stats.promotion import ScenarioResult
 
 COLUMNS = (
@@ -16,14 +16,17 @@ COLUMNS = (
     "dHit", "dNDCG", "base M/P/G", "variant M/P/G", "common n", "dD", "dD 95% CI", "bound",
     "break-even",
 )  # fmt: skip
-_LATEX = {"[": "{[}", "]": "{]}", "&": r"\&", "%": r"\%", "_": r"\_", "#": r"\#", "$": r"\$", "{": r"\{", "}": r"\}",
-          "<": r"\textless{}", ">": r"\textgreater{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}",
+# [ after the line break of a row would begin its argument.
+_LATEX = {"&": r"\&", "%": r"\%", "_": r"\_", "#": r"\#", "$": r"\$", "{": r"\{", "}": r"\}",
+          "[": "{[}", "]": "{]}", "<": r"\textless{}", ">": r"\textgreater{}",
+          "~": r"\textasciitilde{}", "^": r"\textasciicircum{}",
           "\\": r"\textbackslash{}"}  # fmt: skip
 
 
 def columns(contrasts: Sequence[Contrast]) -> list[str]:
-    """The titles of the table: `COLUMNS`, and one per promotion scenario."""
-    return [*COLUMNS, *(f"if {result.name}" for result in contrasts[0].promotions)]
+    """The titles of the table: `COLUMNS`, one per other measure and per promotion scenario."""
+    more = [f"d {measure.title}" for measure in more_measures()]
+    return [*COLUMNS, *more, *(f"if {result.name}" for result in contrasts[0].promotions)]
 
 
 def rows(contrasts: Sequence[Contrast]) -> list[list[str]]:
@@ -46,6 +49,7 @@ def rows(contrasts: Sequence[Contrast]) -> list[list[str]]:
             interval(item.delta_d_low, item.delta_d_high, 3) + _undefined(item),
             signed(item.promotion_bounds[0]),
             item.break_even_shown,
+            *(signed(delta.delta) for delta in item.more.values()),
             *(scenario(result) for result in item.promotions),
         ]
         for item in contrasts

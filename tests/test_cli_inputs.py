@@ -252,6 +252,19 @@ def test_a_run_comes_from_stdin_once(
     assert "name it once" in capsys.readouterr().err
 
 
+@both
+def test_fields_of_runs_may_have_names_of_their_own(
+    command: str, release: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = tmp_path / "run.jsonl"
+    run.write_text("".join(
+        json.dumps({"question": q, "papers": docs}) + "\n" for q, docs in RANKED.items()
+    ))  # fmt: skip
+    assert call(command, release, str(run)) == ExitCode.INPUT
+    mapped = ("--map", "query_id=question", "--map", "doc_ids=papers")
+    assert call(command, release, str(run), *mapped) == ExitCode.OK
+
+
 def test_scores_per_query_without_json_are_refused(
     release: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -218,6 +218,7 @@ class QueryScores:
     subset_rank: FloatArray
     gold_ndcg: FloatArray
     graded_ndcg: FloatArray
+    grades: NDArray[np.uint8]  # (Q, k) of the first k documents; 0 = unjudged or no document
 
 
 def score_grades(
@@ -248,6 +249,7 @@ def score_grades(
         subset_rank=subset_rank,
         gold_ndcg=_ratio(is_gold @ _discounts(k), _ideal_gold(judgments, k)),
         graded_ndcg=_ratio(_gains(gain)[top] @ _discounts(k), _ideal_graded(judgments, k, gain)),
+        grades=top,
     )
 
 
