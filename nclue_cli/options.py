@@ -96,7 +96,7 @@ def _verbose(_ctx: click.Context, _param: click.Parameter, value: bool) -> None:
         output.set_level(output.VERBOSE)
 
 
-class InputPath(click.ParamType):
+class InputPath(click.ParamType):  # type: ignore[type-arg]  # generic from click 8.5 on
     """A path that is read: it must be there, and be a file or a directory as asked.
 
     ``-`` stands for stdin where a file is read.
@@ -253,7 +253,7 @@ def pages_option(*, required: bool = False) -> Decorator:
     )
 
 
-_K_HELP = {"type": click.IntRange(1), "show_default": True}
+_K_HELP: dict[str, Any] = {"type": click.IntRange(1), "show_default": True}
 _ONE_K = click.option("--k", "ks", default=10, help="Cutoff.", callback=lambda _c, _p, k: (k,),
                       **_K_HELP)  # fmt: skip
 _KS = click.option("--k", "ks", default=(10,), help="Cutoff; repeatable.", multiple=True,

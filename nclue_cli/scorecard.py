@@ -58,7 +58,9 @@ def row_of(system: str, form: str, result: dict[str, Any], k: int = 10) -> Score
         for measure in shown_measures()
         if measure.on_card and measure.name not in names
     }
-    return ScorecardRow(system, form, *(float(result[f"{name}@{k}"]) for name in names), more)
+    score, hit, gold_ndcg, *outcomes = (float(result[f"{name}@{k}"]) for name in names)
+    miss, subset_first, gold_first = outcomes
+    return ScorecardRow(system, form, score, hit, gold_ndcg, miss, subset_first, gold_first, more)
 
 
 def bar_parts(row: ScorecardRow, width: int = BAR_WIDTH) -> tuple[int, int, int]:
@@ -132,7 +134,8 @@ def _html_form(card: Scorecard, form: str) -> str:
     return (
         f"<h2>Query form {html.escape(form)}</h2>"
         '<div class="wide"><table><thead><tr><th>system<th>Score<th>Hit<th>Gold-NDCG'
-        f"{more}<th>gold first / subset first / miss</tr></thead><tbody>{rows}</tbody></table></div>"
+        f"{more}<th>gold first / subset first / miss</tr></thead>"
+        f"<tbody>{rows}</tbody></table></div>"
     )
 
 
@@ -146,7 +149,8 @@ def _html_row(row: ScorecardRow) -> str:
     more = "".join(f"<td>{value:.1f}" for value in row.more.values())
     return (
         f"<tr><td><code>{html.escape(row.system)}</code><td>{row.score:.1f}<td>{row.hit:.1f}"
-        f'<td>{row.gold_ndcg:.1f}{more}<td><div class="bar" role="img" aria-label="{label}">{bar}</div>'
+        f"<td>{row.gold_ndcg:.1f}{more}"
+        f'<td><div class="bar" role="img" aria-label="{label}">{bar}</div>'
     )
 
 

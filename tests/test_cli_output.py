@@ -92,7 +92,7 @@ def test_messages_reach_every_stderr(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_what_looks_alike_stands_for_a_character(monkeypatch: pytest.MonkeyPatch) -> None:
     stream = stream_of("ascii", "stdout", monkeypatch)
     degrade_streams()
-    stream.write("█▒· …é−×→\udc80")
+    stream.write("█▒· …é\u2212\u00d7→\udc80")
     assert stream.buffer.getvalue() == b"#=. ...e-x->\\udc80"  # type: ignore[attr-defined]
 
 

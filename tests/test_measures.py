@@ -94,7 +94,8 @@ def test_measures_keep_their_meaning_beside_ties_of_nothing() -> None:
 def test_one_signature_in_one_order_whatever_the_order_given() -> None:
     one = signature({"nclue": "1", "k": [5, 10], "judgments": "ab", "seed": 3})
     assert one == signature({"judgments": "ab", "k": (5, 10), "nclue": "1", "seed": 3})
-    assert one == "n_clue|v:1|k:5,10|judgments:ab|seed:3"
+    expected = "n_clue|v:1|k:5,10|judgments:ab|seed:3"
+    assert one == expected
     assert (
         signature({"nclue": "1", "collection": "a|form:x\n"}) == "n_clue|v:1|collection:a/form:x "
     )
@@ -103,7 +104,7 @@ def test_one_signature_in_one_order_whatever_the_order_given() -> None:
 def test_the_version_is_stated_once(project_dir: Path) -> None:
     from nclue_core import __version__
 
-    assert VERSION == __version__
+    assert __version__ == VERSION
     stated = [
         path for folder in ("nclue_core", "nclue_dataset", "nclue_cli", "metrics", "nclue_systems")
         for path in (project_dir / folder).rglob("*.py")

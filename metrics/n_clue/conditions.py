@@ -9,7 +9,9 @@ from typing import Any
 
 try:
     # Stated there alone. This folder also works by itself, for example as a Space.
-    from nclue_core._version import __version__ as VERSION  # noqa: N812
+    from nclue_core._version import __version__
+
+    VERSION = __version__
 except ModuleNotFoundError:  # then the files themselves say which version they are
     _FILES = (Path(__file__).with_name(name) for name in ("measures.py", "scoring.py"))
     VERSION = f"files-{hashlib.sha256(b''.join(p.read_bytes() for p in _FILES)).hexdigest()[:8]}"
