@@ -27,7 +27,7 @@ from nclue_core.errors import UsageError
 @click.option("--resamples", type=click.IntRange(2), default=1_000, show_default=True,
               help="Replicates of the family bootstrap.")  # fmt: skip
 @click.option("--draws", type=click.IntRange(1), default=10_000, show_default=True,
-              help="Sign patterns of the randomization tests, and draws of promotions.")  # fmt: skip
+              help="Sign patterns of the tests, and draws of promotions.")  # fmt: skip
 @promotion_options
 @json_option
 @click.option("--markdown", is_flag=True, help="Print a Markdown table.")
@@ -61,6 +61,7 @@ def command(
     """
     if as_json + markdown + latex > 1:
         raise UsageError("--json, --markdown and --latex exclude each other")
+    chosen = scenarios(promotion_presets, promotion_rates)
     from nclue_dataset.collections import load_collection
     from nclue_dataset.scoring import collection_judgments, open_run, run_conditions, signature
     from nclue_stats.compare import compare_runs
@@ -76,7 +77,7 @@ def command(
         aligned.append((run.name, found.rankings))
     contrasts = compare_runs(
         judgments, aligned[0], aligned[1:], k=k, n_resamples=resamples, n_draws=draws, rng=seed,
-        scenarios=scenarios(promotion_presets, promotion_rates),
+        scenarios=chosen,
     )  # fmt: skip
     if contrasts[0].n_families == 1:
         say("all queries share one set of golds: intervals of width 0 say nothing here")
@@ -92,4 +93,3 @@ def command(
     print_contrasts(contrasts, markdown, latex)
     if not (markdown or latex):
         click.echo(signature(conditions))
-

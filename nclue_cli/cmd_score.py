@@ -39,7 +39,9 @@ from nclue_core.errors import ExitCode
               help="Also Gold+Support@M, for runs with surfaced pages; repeatable.")  # fmt: skip
 @click.option("--intervals", is_flag=True,
               help="Also 95% intervals, by the exact-family bootstrap.")  # fmt: skip
-@click.option("--seed", type=int, default=0, show_default=True, help="Seed of intervals and of promotions.")
+@click.option(
+    "--seed", type=int, default=0, show_default=True, help="Seed of intervals, promotions."
+)
 @promotion_options
 @click.option("--strict", is_flag=True, help="Fail if a query of the collection has no ranking.")
 @click.option("--per-query", is_flag=True, help="With --json: also the scores of every query.")
@@ -69,6 +71,7 @@ def command(
     RUN is a file (TREC, JSON, JSONL or Parquet; gzip too) or the name of a system whose
     rankings the release holds. Queries without a ranking count as misses.
     """
+    chosen = scenarios(promotion_presets, promotion_rates)
     from nclue_dataset.collections import load_collection
     from nclue_dataset.scoring import collection_judgments, open_run, score_run
 
@@ -91,7 +94,7 @@ def command(
     ]
     _say_what_is_odd(scored)
     ends = [_intervals(judgments, item, seed) if intervals else {} for item in scored]
-    promoted = score_promotions(scored, scenarios(promotion_presets, promotion_rates), seed)
+    promoted = score_promotions(scored, chosen, seed)
     if as_json:
         ids = judgments.query_ids if per_query else None
         print_json([
@@ -153,6 +156,7 @@ def _print_table(
     from nclue_dataset.scoring import signature
     from nclue_metric import summarize
     from nclue_metric.support import summarize_support
+    from nclue_stats.tables import interval
 
     console = out_console()
     for k in ks:
@@ -166,7 +170,7 @@ def _print_table(
         for item, ci in zip(scored, ends):
             values = summarize(item.scores[k])
             low_high = ci.get(f"n_clue_score@{k}_ci95")
-            more = [f"[{low_high[0]:.1f}, {low_high[1]:.1f}]"] if low_high else []
+            more = [interval(low_high[0], low_high[1])] if low_high else []
             names = ("n_clue_score", "gold_hit", "gold_ndcg", "graded_ndcg", "miss",
                      "subset_first", "gold_first")  # fmt: skip
             cells = [f"{values[f'{name}@{k}']:.1f}" for name in names]

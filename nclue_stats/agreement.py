@@ -62,9 +62,7 @@ def wilson(successes: int, total: int, confidence: float = 0.95) -> Share:
     whole = all(isinstance(x, (int, np.integer)) and not isinstance(x, bool)
                 for x in (successes, total))  # fmt: skip
     if not whole or not 0 <= successes <= total:
-        raise UsageError(
-            f"{successes} of {total}: expected whole numbers, 0 <= successes <= total"
-        )
+        raise UsageError(f"{successes} of {total}: expected whole numbers, 0 <= successes <= total")
     if total == 0:
         return Share(0, 0, float("nan"), float("nan"), float("nan"))
     z2 = NormalDist().inv_cdf(0.5 + confidence / 2) ** 2
@@ -259,8 +257,11 @@ def _pages(pages: Collection[int]) -> set[int]:
 
 def _counts(values: ArrayLike) -> FloatArray:
     table = numbers("counts", values)
-    if not np.isfinite(table).all() or table.ndim != 2 or not table.size or (
-        (table < 0).any() or (table % 1 != 0).any()
+    if (
+        not np.isfinite(table).all()
+        or table.ndim != 2
+        or not table.size
+        or ((table < 0).any() or (table % 1 != 0).any())
     ):
         raise UsageError("expected a table of counts: whole numbers, not negative, not empty")
     if table.sum() == 0:

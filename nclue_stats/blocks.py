@@ -88,9 +88,6 @@ def compare_blocks(
     ]
 
 
-
-
-
 def _check(blocks: Sequence[Block]) -> None:
     if not blocks:
         raise UsageError("no block to test")

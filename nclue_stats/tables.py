@@ -9,7 +9,7 @@ import math
 from collections.abc import Sequence
 
 from nclue_stats.compare import Contrast
-from nclue_stats.promotion import ScenarioResult
+from nclue_stats.promotion import BreakEven, ScenarioResult
 
 COLUMNS = (
     "variant - base", "dScore", "95% CI", "p query", "p family", "p block", "p Holm in call",
@@ -17,13 +17,15 @@ COLUMNS = (
     "break-even",
 )  # fmt: skip
 _LATEX = {"&": r"\&", "%": r"\%", "_": r"\_", "#": r"\#", "$": r"\$", "{": r"\{", "}": r"\}",
-          "<": r"\textless{}", ">": r"\textgreater{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}",
+          "<": r"\textless{}", ">": r"\textgreater{}", "~": r"\textasciitilde{}",
+          "^": r"\textasciicircum{}",
           "\\": r"\textbackslash{}"}  # fmt: skip
 
 
 def columns(contrasts: Sequence[Contrast]) -> list[str]:
     """The titles of the table: `COLUMNS`, and one per promotion scenario."""
-    return [*COLUMNS, *(f"if {result.name}" for result in contrasts[0].promotions)]
+    promotions = contrasts[0].promotions if contrasts else ()
+    return [*COLUMNS, *(f"if {item.name}" for item in promotions)]
 
 
 def rows(contrasts: Sequence[Contrast]) -> list[list[str]]:
@@ -45,7 +47,7 @@ def rows(contrasts: Sequence[Contrast]) -> list[list[str]]:
             signed(item.delta_d, 3),
             interval(item.delta_d_low, item.delta_d_high, 3) + _undefined(item),
             signed(item.promotion_bounds[0]),
-            item.break_even_shown,
+            str(BreakEven(item.break_even, item.break_even_note)),
             *(scenario(result) for result in item.promotions),
         ]
         for item in contrasts
