@@ -189,7 +189,7 @@ def _print_strata(scored: Scored, measure: str, cells: list[list[Any]]) -> None:
     name="correlation",
     epilog=examples(
         "nclue stats correlation",
-        "nclue stats correlation a.trec b.trec c.trec --first gold_ndcg --second graded_ndcg --json",
+        "nclue stats correlation a.trec b.trec c.trec --second graded_ndcg --json",
     ),
 )
 @click.argument("runs", nargs=-1, metavar="[RUN]...")
