@@ -78,6 +78,7 @@ def command(
     """
     if as_json + markdown + latex > 1:
         raise UsageError("--json, --markdown and --latex exclude each other")
+    chosen = scenarios(promotion_presets, promotion_rates)
     from nclue_dataset.scoring import exit_code, open_runs
     from nclue_stats.compare import compare_runs
 
@@ -88,7 +89,7 @@ def command(
         k: compare_runs(
             opened.judgments, rankings[0], rankings[1:],
             k=k, n_resamples=resamples, n_draws=draws, rng=seed,
-            scenarios=scenarios(promotion_presets, promotion_rates),
+            scenarios=chosen,
         )
         for k in rules.ks
     }  # fmt: skip

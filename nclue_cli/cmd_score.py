@@ -71,6 +71,7 @@ def command(
     """
     if per_query and not as_json:
         raise UsageError("--per-query needs --json: a table has no room for every query")
+    chosen = scenarios(promotion_presets, promotion_rates)
     from nclue_dataset.scoring import exit_code, open_runs, score_run, with_intervals
 
     opened = open_runs(open_collection(collection, release), runs, rules)
@@ -78,7 +79,7 @@ def command(
     scored = [score_run(opened, run, support_ms) for run in opened.runs]
     if intervals:
         scored = [with_intervals(opened, item, RESAMPLES, seed) for item in scored]
-    promoted = score_promotions(scored, scenarios(promotion_presets, promotion_rates), seed)
+    promoted = score_promotions(scored, chosen, seed)
     if as_json:
         rows = [item.to_json(per_query=per_query) for item in scored]
         deliver(json_text([{**row, **more} for row, more in zip(rows, promoted)]), out)
@@ -112,6 +113,7 @@ def _table(scored: list[ScoredRun], k: int) -> Any:
     from rich.text import Text
 
     from nclue_metric.measures import shown_measures
+    from nclue_stats.tables import interval
 
     shown = shown_measures()
     table = Table(box=None, pad_edge=False)
@@ -123,6 +125,6 @@ def _table(scored: list[ScoredRun], k: int) -> Any:
     for item in scored:
         cells = [f"{item.values[f'{measure.name}@{k}']:.1f}" for measure in shown]
         ends = item.intervals.get(f"{shown[0].name}@{k}_ci95")
-        cells += [f"[{ends[0]:.1f}, {ends[1]:.1f}]"] if ends else []
+        cells += [interval(*ends)] if ends else []
         table.add_row(*map(Text, (item.run.name, *cells)))  # texts: names may hold [brackets]
     return table

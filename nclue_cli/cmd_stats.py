@@ -11,13 +11,21 @@ import click
 
 from nclue_cli.options import InputPath, json_option, reading_options, seed_option, subgroup
 from nclue_cli.output import print_json, say
-from nclue_cli.stats_output import aligned
+from nclue_cli.stats_output import aligned, examples, sensitivity_rows
 from nclue_core.errors import UsageError
 
 if TYPE_CHECKING:
     from nclue_cli.stats_runs import Scored
     from nclue_dataset.scoring import Rules
 
+BLOCKS_FILE = """A file of one block:
+  [[block]]
+  name = "Lexical composition"
+  base = "bm25_and"
+  variants = ["bm25_decompose_min", "bm25_decompose_sdr"]
+  display = "bm25_decompose_sdr"
+
+"""
 MEASURES = ("score", "hit", "gold_ndcg")
 
 
@@ -49,7 +57,13 @@ def command() -> None:
     """
 
 
-@command.command(name="shared")
+@command.command(
+    name="shared",
+    epilog=examples(
+        "nclue stats shared bm25_or bm25_and",
+        "nclue stats shared my.trec bm25_and --measure gold_ndcg --remove 5 --json",
+    ),
+)
 @click.argument("run")
 @click.argument("base")
 @run_options
@@ -73,11 +87,6 @@ def shared_command(
     """Does RUN minus BASE hang on documents that many queries share?
 
     Each line is given for two graphs: queries joined by their golds, and by all judged documents.
-
-    \b
-    Examples:
-      nclue stats shared bm25_or bm25_and
-      nclue stats shared my.trec bm25_and --measure gold_ndcg --remove 5 --json
     """
     from nclue_cli.stats_runs import score_all
     from nclue_stats.shared_documents import sensitivity
@@ -97,13 +106,19 @@ def shared_command(
                     "conditions": conditions})  # fmt: skip
         return
     click.echo(f"{scored.names[0]} - {scored.names[1]}, {measure} in points\n")
-    columns = [item.cells() for item in found.values()]
+    columns = [sensitivity_rows(item) for item in found.values()]
     rows = [("", "golds", "all judged")]
     rows += [(label, one, other) for (label, one), (_, other) in zip(*columns)]
     click.echo(aligned(rows))
 
 
-@command.command(name="strata")
+@command.command(
+    name="strata",
+    epilog=examples(
+        "nclue stats strata bm25_and bm25_or",
+        "nclue stats strata my.trec --form clean_v2 --measure hit --json",
+    ),
+)
 @click.argument("runs", nargs=-1, required=True, metavar="RUN...")
 @run_options
 @measure_option
@@ -126,11 +141,6 @@ def strata_command(
 
     Cells: all; by number of conditions (n2, n3); by the shortest gold's pages (Lmin_le30: at most
     30, Lmin_gt100: over 100); by judged documents (Dplus_le25: at most 25, Dplus_gt50: over 50).
-
-    \b
-    Examples:
-      nclue stats strata bm25_and bm25_or
-      nclue stats strata my.trec --form clean_v2 --measure hit --json
     """
     from nclue_cli.stats_runs import score_all
     from nclue_stats.inputs import gold_families
@@ -159,13 +169,22 @@ def _print_strata(scored: Scored, measure: str, cells: list[list[Any]]) -> None:
 
     rows = [(measure, "queries", "families", *scored.names)]
     for across in zip(*cells):
-        shown = [f"{number(cell.estimate)} {interval(cell.low, cell.high)}" for cell in across]
+        shown = [
+            f"{number(cell.estimate)} {interval(cell.low, cell.high)}" if cell.n_queries else "-"
+            for cell in across
+        ]
         first = across[0]
         rows.append((first.name, str(first.n_queries), str(first.n_families), *shown))
     click.echo(aligned(rows))
 
 
-@command.command(name="correlation")
+@command.command(
+    name="correlation",
+    epilog=examples(
+        "nclue stats correlation",
+        "nclue stats correlation a.trec b.trec c.trec --second graded_ndcg --json",
+    ),
+)
 @click.argument("runs", nargs=-1, metavar="[RUN]...")
 @run_options
 @click.option("--first", type=click.Choice((*MEASURES, "graded_ndcg")), default="score",
@@ -184,11 +203,6 @@ def correlation_command(
     """Do two metrics rank the systems alike? Spearman's rho and the largest move in rank.
 
     Without RUN: all systems whose rankings the release holds in the form.
-
-    \b
-    Examples:
-      nclue stats correlation
-      nclue stats correlation a.trec b.trec c.trec --first gold_ndcg --second graded_ndcg --json
     """
     from nclue_cli.stats_runs import score_all
     from nclue_stats.correlation import average_ranks, compare_rankings
@@ -228,7 +242,14 @@ def _print_correlation(found: Any, first: str, second: str, systems: list[dict[s
     )
 
 
-@command.command(name="blocks")
+@command.command(
+    name="blocks",
+    epilog=examples(
+        "nclue stats blocks cards/blocks.toml",
+        "nclue stats blocks blocks.json --form clean_v2 --measure hit --json",
+        before=BLOCKS_FILE,
+    ),
+)
 @click.argument("file", type=InputPath())
 @run_options
 @measure_option
@@ -249,18 +270,6 @@ def blocks_command(
 
     FILE (TOML, or JSON of the same shape) lists the blocks: a name, a base, every variant that
     was tried, and display, the one that is reported (without it: the largest difference).
-
-    \b
-      [[block]]
-      name = "Lexical composition"
-      base = "bm25_and"
-      variants = ["bm25_decompose_min", "bm25_decompose_sdr"]
-      display = "bm25_decompose_sdr"
-
-    \b
-    Examples:
-      nclue stats blocks cards/blocks.toml
-      nclue stats blocks blocks.json --form clean_v2 --measure hit --json
     """
     from nclue_cli.stats_runs import read_blocks, score_blocks
     from nclue_stats.blocks import compare_blocks
@@ -289,7 +298,13 @@ def _print_blocks(found: list[Any]) -> None:
     click.echo(aligned(rows))
 
 
-@command.command(name="agreement")
+@command.command(
+    name="agreement",
+    epilog=examples(
+        "nclue stats agreement cards/adjudication.csv --count n",
+        "nclue stats agreement labels.jsonl --item pair_id --classes 0,1,2,3 --json",
+    ),
+)
 @click.argument("file", type=InputPath())
 @click.option("--annotators", metavar="A,B,…",
               help="Columns of the annotators.  [default: all but --count and --item]")  # fmt: skip
@@ -320,11 +335,6 @@ def agreement_command(
     as agreement nor as disagreement, and every figure shows its number of items. Per pair: share
     of equal labels with a Wilson interval, Cohen's kappa, and the linearly weighted kappa (which
     means something where classes have an order); over all: unanimity and Fleiss' kappa.
-
-    \b
-    Examples:
-      nclue stats agreement cards/adjudication.csv --count n
-      nclue stats agreement labels.jsonl --item pair_id --classes 0,1,2,3 --json
     """
     from nclue_cli.stats_labels import label_report, page_report, read_labels, report_lines
 
@@ -341,16 +351,16 @@ def agreement_command(
     click.echo("\n".join(report_lines(report)))
 
 
-@command.command(name="presets")
+@command.command(
+    name="presets",
+    epilog=examples(
+        "nclue stats presets",
+        "nclue compare bm25_and bm25_or --promotion-preset crosspage-packet",
+    ),
+)
 @json_option
 def presets_command(as_json: bool) -> None:
-    """List the promotion rates that audits found, with denominators, intervals and sources.
-
-    \b
-    Examples:
-      nclue stats presets
-      nclue compare bm25_and bm25_or --promotion-preset crosspage-packet
-    """
+    """List the promotion rates that audits found, with denominators, intervals and sources."""
     from nclue_stats.promotion import PRESETS
     from nclue_stats.tables import interval
 

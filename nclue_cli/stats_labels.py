@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from nclue_core.errors import InputError, UsageError
+from nclue_core.errors import InputError
 from nclue_core.jsonl import read_jsonl
 from nclue_stats.agreement import (
     Kappa,
@@ -25,6 +25,7 @@ from nclue_stats.agreement import (
 from nclue_stats.tables import interval, number
 
 NO_PAGE = "none"  # a cell of a page file: the annotator answered that no page holds it
+NAN = float("nan")
 MAX_ITEMS = 10_000_000
 
 
@@ -231,7 +232,7 @@ def _order(label: str) -> tuple[int, float, str]:
 
 def _pair(table: Labels, i: int, j: int, classes: list[str]) -> dict[str, Any]:
     matrix = confusion_matrix(table.labels[i], table.labels[j], classes)
-    nothing = Kappa(*[float("nan")] * 3, 0)
+    nothing = Kappa(NAN, NAN, NAN, 0)
     cohen, weighted = (
         cohen_kappa(matrix, weights=weights) if matrix.sum() else nothing
         for weights in (None, "linear")

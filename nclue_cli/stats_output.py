@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from nclue_dataset.scoring import ScoredRun
     from nclue_stats.compare import Contrast
     from nclue_stats.promotion import Scenario, ScenarioResult
+    from nclue_stats.shared_documents import Sensitivity
 
 PROMOTION_DRAWS = 10_000  # of `nclue score`
 # Their rates are in nclue_stats.promotion, which is not loaded for --help (a test compares).
@@ -30,6 +31,12 @@ def promotion_options(command: Callable[..., Any]) -> Callable[..., Any]:
         help="The same at the rate that an audit of the study found; repeatable. See `nclue stats "
         "presets`.",
     )(command)  # fmt: skip
+
+
+def examples(*lines: str, before: str = "") -> str:
+    """An epilog for ``--help`` that keeps its lines."""
+    paragraphs = [before.rstrip(), "Examples:\n" + "\n".join(f"  {line}" for line in lines)]
+    return "\n\n".join(f"\b\n{text}" for text in paragraphs if text)
 
 
 def scenarios(presets: Sequence[str], rates: Sequence[float]) -> list[Scenario]:
@@ -133,6 +140,25 @@ def preset_line(result: ScenarioResult) -> str:
         f"{result.name}: {result.promoted} of {result.subsets_read} subsets = "
         f"{100 * result.probability:.1f} % {interval(low, high)} ({result.source})"
     )
+
+
+def sensitivity_rows(found: Sensitivity) -> list[tuple[str, str]]:
+    """Label and text of each line of `nclue stats shared`, for one graph."""
+    from nclue_stats.tables import interval, signed
+
+    return [
+        ("queries", str(found.n_queries)),
+        ("documents", str(found.n_documents)),
+        ("components (largest: queries)", f"{found.n_components} ({found.largest_component})"),
+        ("mean over queries", signed(found.mean, 2)),
+        ("document macro", signed(found.document_macro, 2)),
+        ("crossed bootstrap 95%", interval(*found.crossed_ci95, 2)),
+        ("leave one document out, range", interval(*found.leave_one_document_out, 2)),
+        ("one query per document 95%", interval(*found.one_query_per_document_ci95, 2)),
+        ("top documents removed", f"{found.n_removed} ({found.n_tied} more tie)"),
+        ("mean without them", signed(found.without_top_documents, 2)),
+        ("queries left", str(found.n_queries_left)),
+    ]
 
 
 def aligned(rows: Sequence[Sequence[str]]) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -118,11 +119,8 @@ def _read(path: Path) -> dict[str, Any]:
 
 
 def _toml() -> Any:
-    try:
-        import tomllib
-    except ModuleNotFoundError:  # Python 3.10
-        return require("tomli", extra="construct", purpose="Reading a TOML file")
-    return tomllib
+    name = "tomllib" if sys.version_info >= (3, 11) else "tomli"
+    return require(name, extra="construct", purpose="Reading a TOML file")
 
 
 def _block_problem(block: object) -> str | None:

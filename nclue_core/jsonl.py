@@ -129,15 +129,15 @@ def write_jsonl(path: Path, rows: Iterable[Mapping[str, Any]]) -> int:
 
 
 def json_ready(value: Any) -> Any:
-    """The value with NaN and infinities as null and numpy scalars and arrays as plain numbers."""
+    """The value with NaN and infinities as null, -0.0 as 0.0, and numpy's values as plain ones."""
     if hasattr(value, "tolist"):
         value = value.tolist()
     if isinstance(value, Mapping):
         return {str(key): json_ready(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
         return [json_ready(item) for item in value]
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
+    if isinstance(value, float):
+        return value + 0.0 if math.isfinite(value) else None
     return value
 
 

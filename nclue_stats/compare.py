@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from nclue_core.errors import UsageError
+from nclue_core.jsonl import json_ready
 from nclue_metric import Judgments, QueryScores, common_support, score_grades
 from nclue_metric.measures import Measure, interval_measures
 from nclue_metric.scoring import defined_mean
@@ -36,10 +37,20 @@ class Delta:
     base: float
     variant: float
     delta: float
-    low: float
+    low: float  # NaN with fewer than two families: no interval
     high: float
     p_query: float
     p_family: float
+
+
+@dataclass(frozen=True)
+class OrderingInterval:
+    """The percentile 95% interval of delta D, as fractions."""
+
+    low: float  # NaN with fewer than two families among the common queries
+    high: float
+    n_families: int  # among the common queries
+    n_undefined: int  # replicates without a common query: not in the interval
 
 
 @dataclass(frozen=True)
@@ -68,25 +79,13 @@ class Contrast:
     promotion_bounds: tuple[float, float, float]  # smallest delta Score for k = 1, 2, 3
     break_even: float  # promotion probability at which the expected delta Score changes sign
     break_even_note: str  # a word for it, also where there is none and ``break_even`` is NaN
-    break_even_shown: str
     promotions: tuple[ScenarioResult, ...]  # in the order of the scenarios given
     more: dict[str, Delta]  # of the other measures that have an interval, by name
 
     def to_json(self) -> dict[str, Any]:
-        """The contrast as data; what is undefined is NaN (null in JSON)."""
-        data: dict[str, Any] = without_negative_zero(asdict(self))
+        """The contrast as data; what is undefined is None (null in JSON)."""
+        data: dict[str, Any] = json_ready(asdict(self))
         return data
-
-
-def without_negative_zero(value: Any) -> Any:
-    """The same data in which -0.0 is 0.0."""
-    if isinstance(value, float):
-        return value + 0.0
-    if isinstance(value, dict):
-        return {key: without_negative_zero(item) for key, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [without_negative_zero(item) for item in value]
-    return value
 
 
 @dataclass(frozen=True, eq=False)
@@ -153,25 +152,30 @@ def compare_runs(
         for item in scored
     ]  # fmt: skip
     adjusted = holm([delta["score"].p_family for delta in deltas])
-    return [
-        _contrast(
-            scored_base,
-            item,
-            delta,
-            families,
-            adjusted=(float(p_block), p_holm),
-            ordering=_ordering(scored_base, item, families, n_resamples, rng),
-            promotions=_promotions(scored_base, item, scenarios, n_draws, rng),
-            more={
-                measure.name: _delta(
-                    measure.of_query(scored_base.scores), measure.of_query(item.scores), families,
-                    n_resamples, n_draws, rng,
-                )
-                for measure in more_measures()
-            },
+    orderings = [
+        common_ordering_interval(
+            scored_base.scores, item.scores, families, n_resamples=n_resamples, rng=rng
         )
-        for item, delta, p_block, p_holm in zip(scored, deltas, block.pvalues, adjusted)
+        for item in scored
+    ]
+    promotions = [_promotions(scored_base, item, scenarios, n_draws, rng) for item in scored]
+    more = [
+        {
+            measure.name: _delta(
+                measure.of_query(scored_base.scores), measure.of_query(item.scores), families,
+                n_resamples, n_draws, rng,
+            )
+            for measure in more_measures()
+        }
+        for item in scored
     ]  # fmt: skip
+    pairs = zip(block.pvalues.tolist(), adjusted)
+    return [
+        _contrast(scored_base, item, delta, families, pair, ordering, promotion, other)
+        for item, delta, pair, ordering, promotion, other in zip(
+            scored, deltas, pairs, orderings, promotions, more
+        )
+    ]
 
 
 def more_measures() -> list[Measure]:
@@ -186,40 +190,37 @@ def common_ordering_interval(
     *,
     n_resamples: int = 1_000,
     rng: int = 0,
-) -> dict[str, Any]:
+) -> OrderingInterval:
     """Family-bootstrap interval of delta D, a ratio over the drawn families.
 
     A replicate is delta D over the common queries (both systems have a gold hit) of the drawn
     families; replicates without one are undefined and counted. With fewer than two families among
     the common queries there is no interval (NaN).
-
-    Returns:
-        ``delta_d_low``, ``delta_d_high`` (fractions), ``common_families`` and
-        ``delta_d_undefined`` (replicates).
     """
     both = (base.hit > 0) & (variant.hit > 0)
     n_families = len(np.unique(families[both]))
     values = np.where(both, variant.score - base.score, np.nan)
     found = family_bootstrap(values, families, n_resamples=n_resamples, rng=rng)
-    informative = n_families > 1
-    return {
-        "delta_d_low": float(found.low[0]) if informative else math.nan,
-        "delta_d_high": float(found.high[0]) if informative else math.nan,
-        "common_families": n_families,
-        "delta_d_undefined": int(found.n_undefined[0]),
-    }
+    low, high = float(found.low[0]), float(found.high[0])
+    if n_families < 2:
+        low = high = math.nan
+    return OrderingInterval(low, high, n_families, int(found.n_undefined[0]))
 
 
 def family_intervals(
     judgments: Judgments, scores: QueryScores, *, n_resamples: int = 1_000, rng: int = 0
 ) -> dict[str, tuple[float, float]]:
-    """Percentile 95% intervals of one run's measures, in percent, by family bootstrap."""
+    """Percentile 95% intervals of one run's measures, in percent, by family bootstrap.
+
+    With fewer than two families (of queries where the measure is defined) there is none: NaN.
+    """
     columns = np.stack([getattr(scores, measure) for measure in MEASURES], axis=1)
     families = gold_families(judgments.gold_ids)
     result = family_bootstrap(columns, families, n_resamples=n_resamples, rng=rng)
+    informative = [len(np.unique(families[~np.isnan(column)])) > 1 for column in columns.T]
     return {
-        measure: (100 * float(low), 100 * float(high))
-        for measure, low, high in zip(MEASURES, result.low, result.high)
+        measure: (100 * float(low), 100 * float(high)) if enough else (math.nan, math.nan)
+        for measure, low, high, enough in zip(MEASURES, result.low, result.high, informative)
     }
 
 
@@ -254,12 +255,15 @@ def _delta(
         return Delta(nan, nan, nan, nan, nan, nan, nan)
     kept, labels = difference[defined], families[defined]
     interval: BootstrapResult = family_bootstrap(kept, labels, n_resamples=n_resamples, rng=rng)
+    low, high = float(interval.low[0]), float(interval.high[0])
+    if not interval.is_informative:
+        low = high = math.nan
     return Delta(
         base=100 * defined_mean(one),
         variant=100 * defined_mean(other),
         delta=100 * float(kept.mean()),
-        low=100 * float(interval.low[0]),
-        high=100 * float(interval.high[0]),
+        low=100 * low,
+        high=100 * high,
         p_query=paired_randomization(kept, n_draws=n_draws, rng=rng).pvalue,
         p_family=paired_randomization(kept, labels, n_draws=n_draws, rng=rng).pvalue,
     )
@@ -270,9 +274,8 @@ def _contrast(
     variant: _Scored,
     deltas: Mapping[str, Delta],
     families: IntArray,
-    *,
     adjusted: tuple[float, float],
-    ordering: Mapping[str, Any],
+    ordering: OrderingInterval,
     promotions: tuple[ScenarioResult, ...],
     more: dict[str, Delta],
 ) -> Contrast:
@@ -295,21 +298,15 @@ def _contrast(
         base_d=base_d,
         variant_d=variant_d,
         delta_d=delta_d,
-        **ordering,
+        delta_d_low=ordering.low,
+        delta_d_high=ordering.high,
+        common_families=ordering.n_families,
+        delta_d_undefined=ordering.n_undefined,
         promotion_bounds=(bounds[0], bounds[1], bounds[2]),
         break_even=even.probability,
         break_even_note=even.note,
-        break_even_shown=str(even),
         promotions=promotions,
         more=more,
-    )
-
-
-def _ordering(
-    base: _Scored, variant: _Scored, families: IntArray, n_resamples: int, rng: int
-) -> dict[str, Any]:
-    return common_ordering_interval(
-        base.scores, variant.scores, families, n_resamples=n_resamples, rng=rng
     )
 
 

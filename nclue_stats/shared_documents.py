@@ -27,7 +27,6 @@ from nclue_stats.inputs import (
     percentiles,
     value_matrix,
 )
-from nclue_stats.tables import interval, signed
 
 BATCH_CELLS = 1_000_000  # of replicates x memberships held at once
 
@@ -84,22 +83,6 @@ class Sensitivity:
     n_tied: int  # documents that only the tie rule left in
     n_queries_left: int
     removed: tuple[str, ...]
-
-    def cells(self) -> list[tuple[str, str]]:
-        """Label and text of each line of a table."""
-        return [
-            ("queries", str(self.n_queries)),
-            ("documents", str(self.n_documents)),
-            ("components (largest: queries)", f"{self.n_components} ({self.largest_component})"),
-            ("mean over queries", signed(self.mean, 2)),
-            ("document macro", signed(self.document_macro, 2)),
-            ("crossed bootstrap 95%", interval(*self.crossed_ci95, 2)),
-            ("leave one document out, range", interval(*self.leave_one_document_out, 2)),
-            ("one query per document 95%", interval(*self.one_query_per_document_ci95, 2)),
-            ("top documents removed", f"{self.n_removed} ({self.n_tied} more tie)"),
-            ("mean without them", signed(self.without_top_documents, 2)),
-            ("queries left", str(self.n_queries_left)),
-        ]
 
 
 def sensitivity(

@@ -9,7 +9,7 @@ import math
 from collections.abc import Sequence
 
 from nclue_stats.compare import Contrast, more_measures
-from nclue_stats.promotion import ScenarioResult
+from nclue_stats.promotion import BreakEven, ScenarioResult
 
 COLUMNS = (
     "variant - base", "dScore", "95% CI", "p query", "p family", "p block", "p Holm in call",
