@@ -79,9 +79,16 @@ class Index:
         import pyarrow as pa
 
         try:
-            return _dictionary(pa.array(self._items, pa.string()))
+            texts = [item.encode() for item in self._items]
         except UnicodeEncodeError:
             return None
+        offsets = np.zeros(len(texts) + 1, dtype=np.int64)
+        np.cumsum(list(map(len, texts)), out=offsets[1:])
+        if offsets[-1] >= 2**31:
+            return None
+        # Not `pa.array`: it imports pandas, which takes longer than reading 70 files.
+        buffers = [None, pa.py_buffer(offsets.astype(np.int32)), pa.py_buffer(b"".join(texts))]
+        return _dictionary(pa.Array.from_buffers(pa.string(), len(texts), buffers))
 
     def find(self, texts: Texts) -> Positions:
         """(L,) the place of each text among the known ones; `size` or more for any other."""
@@ -98,8 +105,9 @@ class Index:
 def _dictionary(array: Any) -> Any:
     import pyarrow as pa
 
-    places = np.arange(len(array), dtype=np.int32)
-    return pa.DictionaryArray.from_arrays(pa.array(places), array)
+    places = pa.py_buffer(np.arange(len(array), dtype=np.int32))
+    indices = pa.Array.from_buffers(pa.int32(), len(array), [None, places])
+    return pa.DictionaryArray.from_arrays(indices, array)
 
 
 @dataclass(frozen=True, eq=False)

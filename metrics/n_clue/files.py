@@ -6,7 +6,9 @@ are made of none of them. Where that table would be too large, lists are.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
@@ -16,7 +18,7 @@ from numpy.typing import NDArray
 
 from .columns import Index, Ranked, check_rules
 from .fields import Fields
-from .runs import Run, read_run
+from .runs import Run, read_checked
 from .scoring import Judgments, QueryScores, check_cutoffs, score_grades
 
 MAX_CELLS = 1 << 27  # of the table of grades, a byte each; larger collections are scored by lists
@@ -87,17 +89,29 @@ def score_files(
     """
     check_cutoffs(ks, gain)
     check_rules(ties, repeats)
-    Fields(mapping)
+    fields = Fields(mapping)
     if isinstance(runs, (str, Path, Run)):
         runs = [runs]
 
     def read(run: Path | str | Run) -> Run:
-        if isinstance(run, Run):
-            return run
-        return read_run(run, ties=ties, repeats=repeats, mapping=mapping)
+        return run if isinstance(run, Run) else read_checked(run, ties, repeats, fields)
 
     table = GradeTable(judgments)
-    return (table.score(read(run), ks, gain) for run in runs)
+    return (table.score(run, ks, gain) for run in _read_ahead(read, runs))
+
+
+def _read_ahead(
+    read: Callable[[Path | str | Run], Run], runs: Iterable[Path | str | Run]
+) -> Iterator[Run]:
+    """The runs in their order; two are read in other threads while one is scored."""
+    with ThreadPoolExecutor(2) as pool:
+        waiting: deque[Future[Run]] = deque()
+        for run in runs:
+            waiting.append(pool.submit(read, run))
+            if len(waiting) > 2:
+                yield waiting.popleft().result()
+        while waiting:
+            yield waiting.popleft().result()
 
 
 class GradeTable:

@@ -9,7 +9,7 @@ import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -42,7 +42,7 @@ class Lists:
     def add(self, query_id: object, value: Any) -> None:
         """All that a query has: a list, ``{doc_id: score}`` or a list of objects."""
         query_id = _query_id(query_id)
-        self._add_whole(query_id, *_split(query_id, value), None)
+        self._add_whole(query_id, _split(query_id, value), None, None)
 
     def add_row(self, row: Any, fields: Fields) -> None:
         """A row with a list of documents, or with one."""
@@ -51,25 +51,25 @@ class Lists:
         if "doc_ids" not in values:
             self._add_one(query_id, values)
             return
-        doc_ids, scores = _split(query_id, values["doc_ids"])
-        given = values.get("scores")
-        self._add_whole(query_id, doc_ids, scores if given is None else given, values.get("pages"))
+        listed = _split(query_id, values["doc_ids"])
+        self._add_whole(query_id, listed, values.get("scores"), values.get("pages"))
 
-    def _add_whole(self, query_id: str, doc_ids: list[Any], scores: Any, pages: Any) -> None:
+    def _add_whole(self, query_id: str, listed: _Listed, scores: Any, pages: Any) -> None:
         if query_id in self._lists:
             raise ScoringError(f"query {query_id!r} has a second row")
+        doc_ids, ranks = listed.doc_ids, listed.ranks
+        scores = listed.scores if scores is None else scores
         if scores is not None:
-            if isinstance(scores, (str, bytes, Mapping)) or not isinstance(
-                scores, (Sequence, np.ndarray)
-            ):
-                raise ScoringError("doc_ids and scores must be lists")
-            if len(scores) != len(doc_ids):
-                raise ScoringError(f"{len(doc_ids)} doc_ids and {len(scores)} scores")
+            _check_lengths(doc_ids, scores)
         check_ids(query_id, doc_ids)
-        numbers = None if scores is None else _scores(query_id, doc_ids, scores)
+        one = _List(True, doc_ids)
+        if scores is not None:
+            one.scores = _scores(query_id, doc_ids, scores)
+        if ranks is not None:
+            one.ranks = [_rank(query_id, doc_id, rank) for doc_id, rank in zip(doc_ids, ranks)]
         if pages is not None:
             self.pages[query_id] = _pages(query_id, doc_ids, pages)
-        self._lists[query_id] = _List(True, doc_ids, numbers)
+        self._lists[query_id] = one
 
     def _add_one(self, query_id: str, row: Mapping[str, Any]) -> None:
         doc_id, score, rank = row["doc_id"], row.get("score"), row.get("rank")
@@ -201,10 +201,17 @@ def shown(value: object) -> str:
     return text if len(text) <= 60 else f"{text[:57]}..."
 
 
-def _split(query_id: str, value: Any) -> tuple[list[Any], list[Any] | None]:
-    """Documents and scores of what stands for a query; a new list, not that of the caller."""
+class _Listed(NamedTuple):
+    """What stands for a query, in new lists, not those of the caller; nothing is checked yet."""
+
+    doc_ids: list[Any]
+    scores: Any = None
+    ranks: list[Any] | None = None
+
+
+def _split(query_id: str, value: Any) -> _Listed:
     if isinstance(value, Mapping):
-        return list(value), list(value.values())
+        return _Listed(list(value), list(value.values()))
     if isinstance(value, np.ndarray):
         value = value.tolist()
     if isinstance(value, (str, bytes)) or not isinstance(value, Sequence):
@@ -215,8 +222,8 @@ def _split(query_id: str, value: Any) -> tuple[list[Any], list[Any] | None]:
     if value and all(isinstance(item, Mapping) for item in value):
         return _split_objects(query_id, value)
     if value and all(_is_pair(item) for item in value):
-        return [doc_id for doc_id, _ in value], [score for _, score in value]
-    return list(value), None
+        return _Listed([doc_id for doc_id, _ in value], [score for _, score in value])
+    return _Listed(list(value))
 
 
 def _is_pair(item: object) -> bool:
@@ -228,8 +235,8 @@ def _is_pair(item: object) -> bool:
     )
 
 
-def _split_objects(query_id: str, items: Sequence[Any]) -> tuple[list[Any], list[Any] | None]:
-    """``[{"doc_id": …, "score": …}, …]``; without scores by their ranks, if they have some."""
+def _split_objects(query_id: str, items: Sequence[Any]) -> _Listed:
+    """``[{"doc_id": …, "score": …, "rank": …}, …]``, score and rank each in all or in none."""
     doc_ids = []
     for item in items:
         names = [name for name in NESTED_DOC_NAMES if name in item]
@@ -239,24 +246,23 @@ def _split_objects(query_id: str, items: Sequence[Any]) -> tuple[list[Any], list
                 f"{', '.join(map(shown, list(item)[:20])) or 'no fields'}"
             )
         doc_ids.append(item[names[0]])
-    return doc_ids, _nested_numbers(query_id, doc_ids, items)
+    return _Listed(doc_ids, *(_of_all(query_id, items, name) for name in ("score", "rank")))
 
 
-def _nested_numbers(query_id: str, doc_ids: list[Any], items: Sequence[Any]) -> list[Any] | None:
-    for name in ("score", "rank"):
-        values = [item.get(name) for item in items]
-        given = [value for value in values if value is not None]
-        if given and len(given) < len(values):
-            raise ScoringError(f"query {query_id!r}: only some documents have a {name}")
-        if not given:
-            continue
-        if name == "score":
-            return values
-        ranks = [_rank(query_id, doc_id, rank) for doc_id, rank in zip(doc_ids, values)]
-        if len(set(ranks)) < len(ranks):
-            raise ScoringError(f"query {query_id!r}: a rank stands twice, and there are no scores")
-        return [-rank for rank in ranks]
-    return None
+def _of_all(query_id: str, items: Sequence[Any], name: str) -> list[Any] | None:
+    values = [item.get(name) for item in items]
+    n_given = sum(value is not None for value in values)
+    if 0 < n_given < len(values):
+        raise ScoringError(f"query {query_id!r}: only some documents have a {name}")
+    return values if n_given else None
+
+
+def _check_lengths(doc_ids: list[Any], scores: Any) -> None:
+    is_list = isinstance(scores, (Sequence, np.ndarray)) and not isinstance(scores, (str, bytes))
+    if not is_list:
+        raise ScoringError("doc_ids and scores must be lists")
+    if len(scores) != len(doc_ids):
+        raise ScoringError(f"{len(doc_ids)} doc_ids and {len(scores)} scores")
 
 
 def check_ids(query_id: str, doc_ids: list[Any]) -> None:
@@ -392,7 +398,10 @@ def is_jsonl(data: bytes, fields: Fields) -> bool:
         return False
     if rest.strip() or not isinstance(row, dict):
         return True
-    found = fields.find(row)
+    try:
+        found = fields.find(row)
+    except ScoringError:  # a field under two names: told where the rows are read
+        return True
     if "query_id" not in found:
         return False
     return isinstance(row[found["query_id"]], str) or "doc_ids" in found or "doc_id" in found
@@ -406,7 +415,10 @@ def table_rows(data: bytes, source: str, fields: Fields) -> Iterator[tuple[int, 
         names = names if fields.mapping else [name.lower() for name in names]
         if delimiter == " ":
             names = head.lower().split()
-        found = fields.find(names)
+        try:
+            found = fields.find(names)
+        except ScoringError as err:
+            raise RunFormatError(str(err), source, 1) from None
         if "query_id" in found and len(found) > 1 and ("doc_id" in found or delimiter in ",;"):
             return _delimited(data, source, delimiter, names, fields)
     return None

@@ -128,7 +128,11 @@ def read_run(
         RunFormatError: The file, its line and what was expected there.
     """
     check_rules(ties, repeats)
-    fields = Fields(mapping)
+    return read_checked(path, ties, repeats, Fields(mapping))
+
+
+def read_checked(path: Path | str, ties: str, repeats: str, fields: Fields) -> Run:
+    """`read_run` by rules that were checked already."""
     return _parsed(load_bytes(path), run_name(path), str(path), ties, repeats, fields)
 
 
