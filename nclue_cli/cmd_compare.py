@@ -88,33 +88,27 @@ def command(
     at_ks = {
         k: compare_runs(
             opened.judgments, rankings[0], rankings[1:],
-            k=k, n_resamples=resamples, n_draws=draws, rng=seed,
-            scenarios=chosen,
+            k=k, n_resamples=resamples, n_draws=draws, rng=seed, scenarios=chosen,
         )
         for k in rules.ks
     }  # fmt: skip
     if at_ks[rules.ks[0]][0].n_families == 1:
         warn("all queries share one set of golds: intervals of width 0 say nothing here")
     conditions = opened.conditions | {"seed": seed, "resamples": resamples, "draws": draws}
-    if as_json:
-        deliver(json_text(_as_data(at_ks, opened, conditions)), out)
-    else:
-        style = "markdown" if markdown else "latex" if latex else "text"
-        deliver(_as_text(at_ks, opened, conditions, style), out)
+    style = "markdown" if markdown else "latex" if latex else "json" if as_json else "text"
+    write = _as_json if as_json else _as_text
+    deliver(write(at_ks, opened, conditions, style), out)
     return int(exit_code(opened, strict=strict))
 
 
-def _as_data(
-    at_ks: dict[int, list[Contrast]], opened: CheckedRuns, conditions: dict[str, Any]
-) -> dict[str, Any]:
+def _as_json(
+    at_ks: dict[int, list[Contrast]], opened: CheckedRuns, conditions: dict[str, Any], _style: str
+) -> str:
     contrasts = [{**item.to_json(), "k": k} for k, found in at_ks.items() for item in found]
     runs = [{"run": run.name, **run.to_json()} for run in opened.runs]
-    return {
-        "contrasts": contrasts,
-        "adjusted_for": adjustment_notes(len(opened.runs) - 1),
-        "runs": runs,
-        "conditions": conditions,
-    }
+    adjusted_for = adjustment_notes(len(opened.runs) - 1)
+    return json_text({"contrasts": contrasts, "adjusted_for": adjusted_for, "runs": runs,
+                      "conditions": conditions})  # fmt: skip
 
 
 def _as_text(

@@ -25,6 +25,7 @@ from nclue_core.schema import FORMS
 if TYPE_CHECKING:
     from nclue_dataset.release import Collection
     from nclue_systems import CorpusIndex, Facts, SystemSpec
+    from nclue_systems.runs import WrittenRun
 
 
 @subcommand(
@@ -97,6 +98,10 @@ def command(
         judgments=collection_judgments(found).content_hash[:12],
         progress=say,
     )
+    _report(written, as_json)
+
+
+def _report(written: list[WrittenRun], as_json: bool) -> None:
     if as_json:
         print_json([run.to_json() for run in written])
         return

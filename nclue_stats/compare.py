@@ -141,16 +141,7 @@ def compare_runs(
         [item.scores.score - scored_base.scores.score for item in scored], axis=1
     )
     block = max_t(differences, families, n_draws=n_draws, rng=rng)
-    deltas = [
-        {
-            measure: _delta(
-                scored_base.values(measure), item.values(measure), families,
-                n_resamples, n_draws, rng,
-            )
-            for measure in MEASURES
-        }
-        for item in scored
-    ]  # fmt: skip
+    deltas = [_deltas(scored_base, item, families, n_resamples, n_draws, rng) for item in scored]
     adjusted = holm([delta["score"].p_family for delta in deltas])
     orderings = [
         common_ordering_interval(
@@ -159,21 +150,11 @@ def compare_runs(
         for item in scored
     ]
     promotions = [_promotions(scored_base, item, scenarios, n_draws, rng) for item in scored]
-    more = [
-        {
-            measure.name: _delta(
-                measure.of_query(scored_base.scores), measure.of_query(item.scores), families,
-                n_resamples, n_draws, rng,
-            )
-            for measure in more_measures()
-        }
-        for item in scored
-    ]  # fmt: skip
     pairs = zip(block.pvalues.tolist(), adjusted)
     return [
-        _contrast(scored_base, item, delta, families, pair, ordering, promotion, other)
-        for item, delta, pair, ordering, promotion, other in zip(
-            scored, deltas, pairs, orderings, promotions, more
+        _contrast(scored_base, item, delta, families, pair, ordering, promotion)
+        for item, delta, pair, ordering, promotion in zip(
+            scored, deltas, pairs, orderings, promotions
         )
     ]
 
@@ -240,6 +221,20 @@ def _score(
     )
 
 
+def _deltas(
+    base: _Scored, variant: _Scored, families: IntArray, n_resamples: int, n_draws: int, rng: int
+) -> dict[str, Delta]:
+    """The differences of every measure that is compared."""
+    columns = {name: (base.values(name), variant.values(name)) for name in MEASURES}
+    for measure in more_measures():
+        pair = measure.of_query(base.scores), measure.of_query(variant.scores)
+        columns[measure.name] = pair
+    return {
+        name: _delta(one, other, families, n_resamples, n_draws, rng)
+        for name, (one, other) in columns.items()
+    }
+
+
 def _delta(
     one: FloatArray,
     other: FloatArray,
@@ -277,7 +272,6 @@ def _contrast(
     adjusted: tuple[float, float],
     ordering: OrderingInterval,
     promotions: tuple[ScenarioResult, ...],
-    more: dict[str, Delta],
 ) -> Contrast:
     common_n, base_d, variant_d, delta_d = common_support(base.scores, variant.scores)
     bounds = [100 * promotion_bound(base.first, variant.first, k).bound for k in (1, 2, 3)]
@@ -306,7 +300,7 @@ def _contrast(
         break_even=even.probability,
         break_even_note=even.note,
         promotions=promotions,
-        more=more,
+        more={measure.name: deltas[measure.name] for measure in more_measures()},
     )
 
 

@@ -78,7 +78,7 @@ def write_runs(
     Raises:
         UsageError: A fusion needs a run that there is not. Found before anything is written.
     """
-    n_read = int((index.document_lengths() > 0).sum())
+    made = _recorder(index, depth, seed, collection, judgments)
     given = {form: _given_runs(specs, form, read_run) for form in texts}
     written = []
     for form, of_form in texts.items():
@@ -89,18 +89,7 @@ def write_runs(
                 spec.name, index, queries, form,
                 depth=depth, seed=seed, texts=of_form, facts=facts, runs=given[form],
             )  # fmt: skip
-            record = RunRecord(
-                system=spec.name,
-                nclue=__version__,
-                settings=_settings(spec, depth),
-                form=form,
-                collection=collection,
-                judgments=judgments,
-                seed=seed,
-                documents=len(index.doc_ids),
-                documents_with_text=n_read,
-                rankings=rankings_hash({r.query_id: r.doc_ids for r in rankings}),
-            )
+            record = made(spec, form, rankings)
             written.append(_write(run_path(out, form, spec), spec, form, rankings, record))
     return written
 
@@ -120,6 +109,29 @@ def _given_runs(
                 )
             runs[name] = found
     return runs
+
+
+def _recorder(
+    index: CorpusIndex, depth: int, seed: int, collection: str | None, judgments: str | None
+) -> Callable[[SystemSpec, str, Sequence[Ranking]], RunRecord]:
+    """Makes the record of each run."""
+    n_read = int((index.document_lengths() > 0).sum())
+
+    def made(spec: SystemSpec, form: str, rankings: Sequence[Ranking]) -> RunRecord:
+        return RunRecord(
+            system=spec.name,
+            nclue=__version__,
+            settings=_settings(spec, depth),
+            form=form,
+            collection=collection,
+            judgments=judgments,
+            seed=seed,
+            documents=len(index.doc_ids),
+            documents_with_text=n_read,
+            rankings=rankings_hash({row.query_id: row.doc_ids for row in rankings}),
+        )
+
+    return made
 
 
 def _settings(spec: SystemSpec, depth: int) -> dict[str, Any]:
