@@ -72,9 +72,8 @@ def command(
     adjusted for having tried all variants given (block: max-|T|) and Holm's correction over them;
     outcomes miss / subset-first / gold-first; the ordering D where both have a gold hit, with its
     interval; the smallest difference that promoting judged subsets to gold could bring about, and
-    the promotion probability at which the sign would change. cards/statistics.md explains each
-    term; the study's test of whole blocks is `nclue stats blocks`. Each cutoff has its own table
-    and its own adjustments.
+    the promotion probability at which the sign would change; per cutoff. cards/statistics.md
+    explains each term; the study's test of whole blocks is `nclue stats blocks`.
     """
     if as_json + markdown + latex > 1:
         raise UsageError("--json, --markdown and --latex exclude each other")
@@ -92,7 +91,7 @@ def command(
         )
         for k in rules.ks
     }  # fmt: skip
-    if at_ks[rules.ks[0]][0].n_families == 1:
+    if next(iter(at_ks.values()))[0].n_families == 1:
         warn("all queries share one set of golds: intervals of width 0 say nothing here")
     conditions = opened.conditions | {"seed": seed, "resamples": resamples, "draws": draws}
     style = "markdown" if markdown else "latex" if latex else "json" if as_json else "text"

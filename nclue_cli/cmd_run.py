@@ -62,13 +62,11 @@ def command(
 ) -> None:
     """Run retrieval systems over local page texts and write OUT/FORM/SYSTEM.jsonl.
 
-    Beside each run SYSTEM.run.json says what it was made from: system, settings, seed, collection,
-    judgments, and how many of the documents had a text. `nclue score` reads it.
+    SYSTEM.run.json beside it says what the run was made from, for `nclue score` to tell.
 
     SYSTEM is a name (see --list), rrf(a,b) for the reciprocal rank fusion of any two, `all` for
     the lexical systems, or `controls`. A fusion takes the runs of systems that are not built in
-    from OUT/FORM/NAME.jsonl, or from the rankings that the collection holds. --form all runs
-    all three forms.
+    from OUT/FORM/NAME.jsonl, or from the rankings of the collection. FORM may be `all`.
     """
     from nclue_systems import SYSTEMS, expand_names
 

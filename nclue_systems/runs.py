@@ -55,9 +55,7 @@ def write_runs(
     judgments: str | None = None,
     progress: Callable[[str], None] | None = None,
 ) -> list[WrittenRun]:
-    """Run every system in every form, and write ``<out>/<form>/<system>.jsonl``.
-
-    Beside each run its `RunRecord` says what it was made from.
+    """Run every system in every form; write ``<out>/<form>/<system>.jsonl`` and its `RunRecord`.
 
     Args:
         specs: What to run.

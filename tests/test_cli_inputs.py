@@ -345,6 +345,24 @@ def test_two_runs_of_one_name_keep_apart_in_table_json_and_contrasts(
     assert "b/run - a/run" in capsys.readouterr().out
 
 
+@pytest.mark.shared
+@pytest.mark.parametrize(
+    ("case", "names"),
+    [("N03", {"bm25[k1=0.9]": 100, "bm25[tuned]": 0}), ("N04", {"a/run": 100, "b/run": 0})],
+)
+def test_cases_of_names(
+    case: str, names: dict[str, float], shared_dir: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = shared_dir / "cases" / "dev" / case
+    runs = sorted(map(str, folder.rglob("*.trec")))
+    assert call("score", folder / "release", *runs, "--json") == ExitCode.OK
+    found = json.loads(capsys.readouterr().out)
+    assert {item["run"]: item["n_clue_score@10"] for item in found} == names
+    assert [item["path"] for item in found] == runs
+    assert main(["compare", *runs, "--release", str(folder / "release")]) == ExitCode.OK
+    assert " - ".join(reversed(list(names))) in capsys.readouterr().out
+
+
 # What a run was made from
 
 
