@@ -7,7 +7,7 @@ These texts stay on the user's machine: no part of the kit exports or uploads th
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,7 @@ BLOCK_TYPES = (
     "title", "text", "list", "table", "image", "chart", "equation", "code",
     "caption", "footnote", "header", "footer", "page_number", "other",
 )  # fmt: skip
+RUNNING_TYPES = ("header", "footer", "page_number")  # kept as blocks, left out of the page's text
 
 
 @dataclass(frozen=True)
@@ -47,6 +48,24 @@ class PageRecord:
     sha256: str  # of the source PDF
     has_text: bool  # False: nothing readable was found (a blank page, or a scan without OCR)
     note: str | None = None  # what a reader must know: "rotated 90", "timeout", …
+
+    @classmethod
+    def from_blocks(
+        cls, doc_id: str, page: int, blocks: Iterable[Block], **facts: Any
+    ) -> PageRecord:
+        """The record of a page whose ``text`` and ``has_text`` follow from its blocks.
+
+        Args:
+            doc_id: Of the document.
+            page: 1-based.
+            blocks: In reading order; those of RUNNING_TYPES stay out of the text.
+            **facts: The other fields; width, height and dpi are None unless given.
+        """
+        blocks = tuple(blocks)
+        text = "\n".join(block.text for block in blocks if block.type not in RUNNING_TYPES)
+        has_text = any(c.isalnum() for c in text)
+        unknown = {"width": None, "height": None, "dpi": None}
+        return cls(doc_id, page, text, blocks, has_text=has_text, **{**unknown, **facts})
 
     def to_json(self) -> dict[str, Any]:
         """The record as it is written."""

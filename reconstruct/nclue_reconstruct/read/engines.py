@@ -203,21 +203,16 @@ def _find_tesseract(
 def _ocr_record(
     doc_id: str, sha256: str, image: PageImage, found: tesseract.PageText, version: str
 ) -> PageRecord:
-    text = "\n".join(
-        block.text for block in found.blocks if block.type not in textlayer.RUNNING_TYPES
-    )
-    return PageRecord(
-        doc_id=doc_id,
-        page=image.page,
-        text=text,
-        blocks=found.blocks,
+    return PageRecord.from_blocks(
+        doc_id,
+        image.page,
+        found.blocks,
         width=round(image.width_pt, 2),
         height=round(image.height_pt, 2),
         engine=TesseractEngine.name,
         engine_version=version,
         dpi=image.dpi,
         sha256=sha256,
-        has_text=any(c.isalnum() for c in text),
         note=found.note,
     )
 
@@ -278,9 +273,9 @@ class NullEngine(Engine):
         for page in pages:
             time.sleep(self.seconds_per_page)
             text = f"page {page} of {doc_id}"
-            yield PageRecord(
-                doc_id, page, text, (Block("text", text),), None, None,
-                self.name, self.version(), None, sha256, has_text=True,
+            yield PageRecord.from_blocks(
+                doc_id, page, [Block("text", text)],
+                engine=self.name, engine_version=self.version(), sha256=sha256,
             )  # fmt: skip
 
 

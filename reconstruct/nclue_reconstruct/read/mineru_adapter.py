@@ -26,7 +26,6 @@ from nclue_reconstruct.read.mineru_adapter_text import MinerUPage
 from nclue_reconstruct.read.mineru_adapter_v4 import SCHEMA, page_kind, producer_version, read_v4
 
 ENGINE = "mineru"
-RUNNING_TYPES = ("header", "footer", "page_number")
 MAX_BYTES = 512 * 2**20
 
 V1, V2, MIDDLE, MIDDLE_V4, STRUCTURED = (
@@ -90,19 +89,16 @@ class MinerUOutput:
 
 
 def _record(page: MinerUPage, doc_id: str, sha256: str, number: int, version: str) -> PageRecord:
-    text = "\n".join(block.text for block in page.blocks if block.type not in RUNNING_TYPES)
-    return PageRecord(
-        doc_id=doc_id,
-        page=number,
-        text=text,
-        blocks=tuple(page.blocks),
+    # No dpi: MinerU chooses it itself.
+    return PageRecord.from_blocks(
+        doc_id,
+        number,
+        page.blocks,
         width=page.width,
         height=page.height,
         engine=ENGINE,
         engine_version=version,
-        dpi=None,  # MinerU chooses it itself
         sha256=sha256,
-        has_text=any(c.isalnum() for c in text),
         note=None if page.blocks else "empty page",
     )
 

@@ -27,7 +27,6 @@ NOTE_SIDEWAYS = "text runs sideways"
 NOTE_UNREADABLE_TEXT = "text layer unreadable: its fonts have no usable Unicode map"
 NOTE_UNREADABLE_PAGE = "unreadable page"
 
-RUNNING_TYPES = ("header", "footer", "page_number")
 _STYLE_STEP = 1.08  # sizes that differ by less belong to one style
 _LABEL_CHARS = 30
 _BOLD = 0.97  # share of a line from which it is bold; less is a run-in heading or emphasis
@@ -266,19 +265,15 @@ def _record(layout: Layout, doc_id: str, sha256: str, version: str) -> PageRecor
     page = layout.page
     garbled = _is_garbled("".join(unit.text for unit in layout.units))
     blocks = () if garbled else tuple(_block(unit, page) for unit in layout.units)
-    text = "\n".join(block.text for block in blocks if block.type not in RUNNING_TYPES)
-    return PageRecord(
-        doc_id=doc_id,
-        page=page.page,
-        text=text,
-        blocks=blocks,
+    return PageRecord.from_blocks(
+        doc_id,
+        page.page,
+        blocks,
         width=None if page.error else round(page.width, 2),
         height=None if page.error else round(page.height, 2),
         engine=ENGINE,
         engine_version=version,
-        dpi=None,
         sha256=sha256,
-        has_text=any(c.isalnum() for c in text),
         note=_note(layout, garbled),
     )
 

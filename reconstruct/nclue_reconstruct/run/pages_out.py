@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from nclue_core.errors import InputError
 from nclue_core.files import atomic_write, id_of_file_name, write_text
-from nclue_core.pages import Block, PageRecord, read_document
+from nclue_core.pages import RUNNING_TYPES, Block, PageRecord, read_document
 
 if TYPE_CHECKING:
     import datasets
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 PAGES_FILE = "pages.parquet"
 ROWS_PER_GROUP = 500
 _FINGERPRINT = b"nclue_pages"
-_RUNNING_TYPES = ("header", "footer", "page_number")
 
 
 def page_features() -> datasets.Features:
@@ -204,7 +203,7 @@ def to_markdown(pages: Sequence[PageRecord]) -> str:
     parts = []
     for record in pages:
         parts.append(f"<!-- page {record.page} -->")
-        parts += [_block_markdown(b) for b in record.blocks if b.type not in _RUNNING_TYPES]
+        parts += [_block_markdown(b) for b in record.blocks if b.type not in RUNNING_TYPES]
     return "\n\n".join(parts) + "\n"
 
 
