@@ -7,6 +7,7 @@ These texts stay on the user's machine: no part of the kit exports or uploads th
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
@@ -92,6 +93,18 @@ def page_from_json(value: dict[str, Any], where: object = None) -> PageRecord:
 def page_path(folder: Path, doc_id: str, page: int) -> Path:
     """``<folder>/<doc_id>/<page>.json``, the ID as a `file_name`; folder is ``ocr_<engine>``."""
     return folder / file_name(doc_id) / f"{page}.json"
+
+
+def page_files(folder: Path, suffix: str) -> Iterator[tuple[int, Path]]:
+    """(page, file) of the files ``<page>.<suffix>`` in a document's folder, in no order."""
+    try:
+        with os.scandir(folder) as entries:
+            for entry in entries:
+                stem, _, found = entry.name.rpartition(".")
+                if found == suffix and stem.isdecimal():
+                    yield int(stem), Path(entry.path)
+    except FileNotFoundError:
+        return
 
 
 def write_page(folder: Path, record: PageRecord) -> Path:

@@ -10,7 +10,8 @@ import pytest
 
 from nclue_reconstruct.fetch.states import FETCH_STATES
 from nclue_reconstruct.fetch.transfer import FetchSettings
-from nclue_reconstruct.read.engines import MinerUEngine, TesseractEngine
+from nclue_reconstruct.read.engine_mineru import MinerUEngine
+from nclue_reconstruct.read.engine_tesseract import TesseractEngine
 from nclue_reconstruct.run.executors import MAX_LOSSES
 from nclue_reconstruct.run.pipeline import RENDER_WINDOW_PAGES
 

@@ -25,7 +25,7 @@ from nclue_reconstruct.fetch.pmc_packages import take_pdf
 from nclue_reconstruct.fetch.states import FetchError
 from nclue_reconstruct.fetch.transfer import Fetcher, FetchSettings, retry_after
 from nclue_reconstruct.outcome import DocumentOutcome
-from nclue_reconstruct.read.engines import FailingEngine, NullEngine, get_engine
+from nclue_reconstruct.read.engines import get_engine
 from nclue_reconstruct.run import fetching
 from nclue_reconstruct.run.executors import Call, run_calls
 from nclue_reconstruct.run.fetching import fetch_documents
@@ -38,6 +38,7 @@ from nclue_reconstruct.run.pipeline import (
 from nclue_reconstruct.run.windows import windows_of
 from nclue_reconstruct.run.workspace import Workspace
 from tiny_release import tiny_collection
+from toy_engines import FailingEngine, NullEngine
 
 PDF = b"%PDF-1.4 fine\n%%EOF\n"
 SHA = hashlib.sha256(PDF).hexdigest()

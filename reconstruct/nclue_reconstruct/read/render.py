@@ -11,9 +11,10 @@ from typing import Any, NamedTuple
 from nclue_core.errors import InputError
 from nclue_core.files import atomic_write, file_name, id_of_file_name
 from nclue_reconstruct import outcome
+from nclue_reconstruct.limits import report_page
 from nclue_reconstruct.outcome import DocumentError, DocumentOutcome, PageFailure
 from nclue_reconstruct.read.pdf_open import load_page, one_line, open_pdf, quiet_pymupdf
-from nclue_reconstruct.run.windows import WHOLE, Window
+from nclue_reconstruct.window import WHOLE, Window
 
 # 50 megapixels hold an A1 sheet at 200 dpi and every page that people read; a page box of
 # 200 x 200 inches at 300 dpi would be 3.6 gigapixels.
@@ -130,11 +131,11 @@ def render_document(
     pdf: Path,
     out_dir: Path,
     dpi: int,
-    *,
     doc_id: str | None = None,
-    resume: bool = True,
     window: Window = WHOLE,
     skip: Collection[int] = (),
+    *,
+    resume: bool = True,
 ) -> DocumentOutcome:
     """Render all pages of a PDF to ``<out_dir>/<doc_id>/<page>.png`` (RGB).
 
@@ -143,9 +144,9 @@ def render_document(
         out_dir: The folder ``pages`` of a reconstruction.
         dpi: Resolution; reduced for huge pages.
         doc_id: Defaults to the name of the file without ``.pdf``.
-        resume: Keep pages that are on disk in the size that this call would give.
         window: The pages that are rendered; the counts are of these.
         skip: Pages that are rendered elsewhere; they count as done.
+        resume: Keep pages that are on disk in the size that this call would give.
 
     Returns:
         ok, partial (the reason names the pages that failed) or the state of the document.
@@ -177,6 +178,7 @@ def _render_pages(
             path = folder / f"{page}.png"
             if not (resume and _is_rendered(path, document, page, dpi)):
                 write_png(path, render_page(document, page, dpi, color=True))
+                report_page(page)
             yield None
         except DocumentError as err:
             yield PageFailure(page, err.state, err.reason)

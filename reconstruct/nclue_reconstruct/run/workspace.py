@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import os
 import time
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -123,18 +122,6 @@ class Workspace:
         """What was recorded of a step, if anything."""
         found = self._rows.get(doc_id, {}).get(step)
         return found if isinstance(found, dict) else None
-
-
-def page_files(folder: Path, suffix: str) -> Iterator[tuple[int, Path]]:
-    """(page, file) of the files ``<page>.<suffix>`` in a document's folder, in no order."""
-    try:
-        with os.scandir(folder) as entries:
-            for entry in entries:
-                stem, _, found = entry.name.rpartition(".")
-                if found == suffix and stem.isdecimal():
-                    yield int(stem), Path(entry.path)
-    except FileNotFoundError:
-        return
 
 
 def chosen(
