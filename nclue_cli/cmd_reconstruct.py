@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Iterable, Iterator
+from dataclasses import Field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,15 +17,50 @@ from nclue_core.errors import ExitCode, UsageError
 if TYPE_CHECKING:
     from nclue_core.schema import CorpusDocument
     from nclue_dataset.release import Collection
-    from nclue_reconstruct.read.engines import Engine
+    from nclue_reconstruct.read.engine import Engine
     from nclue_reconstruct.run.fetching import PmcServices
     from nclue_reconstruct.run.progress import Tell
     from nclue_reconstruct.run.workspace import Workspace
 
 STEPS = ("run", "fetch", "verify", "render", "ocr", "pages", "status")
-OCR_ENGINES = ("auto", "mineru", "tesseract", "text")
+DEFAULT_DPI = 200
 
 
+def _engine_options(command: click.Command) -> click.Command:
+    """Options of all OCR engines, as these state them: --ocr, --lang, --tier and so on."""
+    from nclue_reconstruct.read import engines
+    from nclue_reconstruct.read.engine import options_of
+
+    found: dict[str, dict[str, Field[Any]]] = {}
+    for name, engine in engines.known().items():
+        for one in options_of(engine):
+            found.setdefault(one.name, {})[name] = one
+    kinds = "; ".join(f"{name}: {engine.needs}" for name, engine in engines.known().items())
+    command.params[5:5] = [
+        click.Option(["--ocr", "ocr_engine"], type=click.Choice(engines.names()), default="auto",
+                     show_default=True, help="auto: MinerU where ready, else Tesseract. Needs: "
+                     f"{kinds}."),
+        click.Option(["--ocr-missing"], type=click.Choice(engines.fillers()),
+                     help="With --ocr text: engine for pages without a text layer."),
+        *(_engine_option(by_engine) for by_engine in found.values()),
+    ]  # fmt: skip
+    return command
+
+
+def _engine_option(by_engine: dict[str, Field[Any]]) -> click.Option:
+    one = next(iter(by_engine.values()))
+    flag = "--" + one.name.removesuffix("_s").replace("_", "-")
+    choices, kind = one.metadata["choices"], type(one.default)
+    kinds: dict[type, click.ParamType] = {float: click.FloatRange(0, min_open=True)}
+    allowed = click.Choice(choices) if choices else kinds.get(kind, kind)
+    if one.name == "dpi":  # of rendering, too
+        allowed = click.IntRange(30, 1200)
+    defaults = ", ".join(f"{name}: {field.default}" for name, field in by_engine.items())
+    explained = f"{one.metadata['explained']}.  [defaults: {defaults}]"
+    return click.Option([flag, one.name], type=allowed, help=explained)
+
+
+@_engine_options
 @click.command(name="reconstruct")
 @click.argument("words", nargs=-1, metavar="[STEP] [COLLECTION]")
 @click.option("--out", type=click.Path(path_type=Path, file_okay=False), required=True,
@@ -33,13 +69,6 @@ OCR_ENGINES = ("auto", "mineru", "tesseract", "text")
               help="Take the collection from this release directory.")  # fmt: skip
 @click.option("--docs", metavar="ID,…", help="Only these documents.")
 @click.option("--limit", type=click.IntRange(1), help="Only the first so many documents.")
-@click.option("--ocr", "ocr_engine", type=click.Choice(OCR_ENGINES), default="auto",
-              show_default=True, help="auto: MinerU where ready, else Tesseract.")  # fmt: skip
-@click.option("--ocr-missing", type=click.Choice(["tesseract", "mineru"]),
-              help="With --ocr text: engine for pages without a text layer.")  # fmt: skip
-@click.option("--lang", default="eng", show_default=True, help="Languages, as Tesseract's.")
-@click.option("--dpi", type=click.IntRange(30, 1200), default=200, show_default=True,
-              help="Resolution of rendering.")  # fmt: skip
 @click.option("--images", is_flag=True, help="run: also keep rendered pages as PNG.")
 @click.option("--write-md", is_flag=True, help="pages: also one Markdown file per document.")
 @click.option("--mirror", metavar="DIR|URL",
@@ -51,8 +80,10 @@ OCR_ENGINES = ("auto", "mineru", "tesseract", "text")
               help="The same of the older oa service (retired in 2026), asked last.")  # fmt: skip
 @click.option("--contact", metavar="ADDRESS", help="Who you are, for the servers' owners.")
 @click.option("--jobs", type=click.IntRange(1), help="Processes at once.  [default: cores]")
-@click.option("--engine", type=click.Choice(["local", "ray"]), default="local",
-              show_default=True, help="Where rendering and OCR run.")  # fmt: skip
+@click.option("--executor", type=click.Choice(["local", "process", "ray"]), default="process",
+              show_default=True, help="What runs rendering and OCR: one by one, in --jobs "
+              "processes, or on a Ray cluster.")  # fmt: skip
+@click.option("--engine", "old_executor", type=click.Choice(["local", "ray"]), hidden=True)
 @click.option("--ray-address", metavar="ADDRESS", help="Of a running Ray cluster.")
 @click.option("--ray-cpus", type=click.FloatRange(0.01), default=1, show_default=True,
               help="What Ray sets aside for a document.")  # fmt: skip
@@ -131,7 +162,7 @@ def _run_step(
     jobs = options["jobs"] or os.cpu_count() or 1
     parallel = pipeline.Parallel(
         jobs,
-        options["engine"],
+        _executor(options),
         cluster=Cluster(
             options["ray_address"],
             options["ray_cpus"],
@@ -140,7 +171,7 @@ def _run_step(
         ),
     )
     # Missing programs are found before anything is fetched.
-    engine = _engine(options) if step in ("run", "ocr", "pages") else None
+    engine = _engine(step, options) if step in ("run", "ocr") else None
     if step in ("run", "fetch"):
         with _told("fetch", documents) as tell:
             pipeline.fetch_documents(
@@ -155,15 +186,53 @@ def _run_step(
         with _told("verify", documents) as tell:
             pipeline.verify_documents(documents, workspace, tell=tell)
     if step == "render" or (step == "run" and options["images"]):
-        with _told("render", documents) as tell:
+        dpi = options["dpi"] or DEFAULT_DPI
+        ready = _ready(step, documents, workspace)
+        with _told("render", ready) as tell:
             pipeline.render_documents(
-                documents, workspace, dpi=options["dpi"], parallel=parallel, tell=tell
+                ready, workspace, dpi=dpi, parallel=parallel, tell=tell, say=say
             )
-    if step in ("run", "ocr") and engine is not None:
-        with _told("ocr", documents) as tell:
-            pipeline.ocr_documents(documents, workspace, engine, parallel=parallel, tell=tell)
-    if step in ("run", "pages") and engine is not None:
-        _write_pages(collection, workspace, engine.name, options["write_md"])
+    if engine is not None:
+        ready = _ready(step, documents, workspace)
+        with _told("ocr", ready) as tell:
+            pipeline.ocr_documents(ready, workspace, engine, parallel=parallel, tell=tell, say=say)
+    if step in ("run", "pages"):
+        folder = workspace.ocr(engine.name) if engine else _page_texts(workspace, options)
+        _write_pages(collection, workspace, folder, options["write_md"])
+
+
+def _executor(options: dict[str, Any]) -> str:
+    """As named; by the old name of the option, "local" was what "process" is."""
+    old: str | None = options["old_executor"]
+    if old is None:
+        return str(options["executor"])
+    new = "ray" if old == "ray" else "process"
+    say(f"--engine is now --executor (--engine {old}: --executor {new}); the old name goes next")
+    return new
+
+
+def _ready(
+    step: str, documents: list[CorpusDocument], workspace: Workspace
+) -> list[CorpusDocument]:
+    """The documents that a step can work on: a count of others would promise what cannot come."""
+    from nclue_reconstruct.run import pipeline
+
+    ready = [document for document, _, _ in pipeline.fetched(documents, workspace)]
+    left_out = len(documents) - len(ready)
+    if left_out and step != "run":  # a run has just told of each
+        say(f"{left_out:,} of {len(documents):,} documents have no verified PDF: left out")
+    return ready
+
+
+def _page_texts(workspace: Workspace, options: dict[str, Any]) -> Path:
+    """The folder that `pages` reads: of the engine that is named, else the only one."""
+    if options["ocr_engine"] != "auto":
+        return workspace.ocr(options["ocr_engine"])
+    found = sorted(path for path in workspace.root.glob("ocr_*") if path.is_dir())
+    if len(found) > 1:
+        names = ", ".join(path.name.removeprefix("ocr_") for path in found)
+        raise UsageError(f"there are page texts of several engines: name one with --ocr ({names})")
+    return found[0] if found else workspace.ocr("auto")
 
 
 def _pmc_services(options: dict[str, Any]) -> PmcServices | None:
@@ -189,17 +258,20 @@ def _fetcher(options: dict[str, Any]) -> Any:
     )
 
 
-def _engine(options: dict[str, Any]) -> Engine:
-    from nclue_reconstruct.read.engines import choose_engine, get_engine
+def _engine(step: str, options: dict[str, Any]) -> Engine:
+    from nclue_reconstruct.read import engines
+    from nclue_reconstruct.read.engine import options_of
 
-    name = options["ocr_engine"]
-    if name == "auto":
-        engine, why = choose_engine(lang=options["lang"], dpi=options["dpi"])
+    name, filler = options["ocr_engine"], options["ocr_missing"]
+    taken = [one.name for engine in engines.known().values() for one in options_of(engine)]
+    given = {option: options[option] for option in dict.fromkeys(taken)}
+    if step == "run" and options["images"] and name == "text" and filler is None:
+        given.pop("dpi", None)  # of the pictures
+    if name == engines.AUTO and filler is None:
+        engine, why = engines.choose_engine(**given)
         say(why)
     else:
-        engine = get_engine(
-            name, lang=options["lang"], dpi=options["dpi"], ocr_missing=options["ocr_missing"]
-        )
+        engine = engines.get_engine(name, ocr_missing=filler, **given)
     engine.check_ready()
     return engine
 
@@ -226,15 +298,17 @@ def _told(step: str, documents: list[CorpusDocument]) -> Iterator[Tell]:
             lines.now_and_then(pace.text)
 
         yield tell
+    pace.end()
     say(pace.text())
 
 
-def _write_pages(collection: Collection, workspace: Workspace, engine: str, write_md: bool) -> None:
+def _write_pages(
+    collection: Collection, workspace: Workspace, folder: Path, write_md: bool
+) -> None:
     from nclue_core.files import id_of_file_name, sha256_file
     from nclue_dataset.cache import prepare_tables
     from nclue_reconstruct.run import pages_out
 
-    folder = workspace.ocr(engine)
     if not folder.is_dir():
         say("no page texts yet, so no pages.parquet")
         return
