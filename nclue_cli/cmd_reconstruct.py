@@ -51,7 +51,7 @@ def _engine_option(by_engine: dict[str, Field[Any]]) -> click.Option:
     one = next(iter(by_engine.values()))
     flag = "--" + one.name.removesuffix("_s").replace("_", "-")
     choices, kind = one.metadata["choices"], type(one.default)
-    kinds: dict[type, click.ParamType] = {float: click.FloatRange(0, min_open=True)}
+    kinds: dict[type, Any] = {float: click.FloatRange(0, min_open=True)}
     allowed = click.Choice(choices) if choices else kinds.get(kind, kind)
     if one.name == "dpi":  # of rendering, too
         allowed = click.IntRange(30, 1200)
@@ -199,6 +199,8 @@ def _run_step(
     if step in ("run", "pages"):
         folder = workspace.ocr(engine.name) if engine else _page_texts(workspace, options)
         _write_pages(collection, workspace, folder, options["write_md"])
+    elif engine is not None:
+        _say_if_stale(workspace, workspace.ocr(engine.name))
 
 
 def _executor(options: dict[str, Any]) -> str:
@@ -302,16 +304,28 @@ def _told(step: str, documents: list[CorpusDocument]) -> Iterator[Tell]:
     say(pace.text())
 
 
+def _say_if_stale(workspace: Workspace, folder: Path) -> None:
+    """After `ocr` alone: the table, and what was prepared from it, are of earlier page texts."""
+    from nclue_reconstruct.run.pages_out import PAGES_FILE, is_current
+
+    table = workspace.root / PAGES_FILE
+    if table.exists() and not is_current(table, folder):
+        say(f"{table} is not of these page texts: `nclue reconstruct pages` makes it anew")
+
+
 def _write_pages(
     collection: Collection, workspace: Workspace, folder: Path, write_md: bool
 ) -> None:
     from nclue_core.files import id_of_file_name, sha256_file
     from nclue_dataset.cache import prepare_tables
     from nclue_reconstruct.run import pages_out
+    from nclue_reconstruct.run.page_sets import mixed_settings
 
     if not folder.is_dir():
         say("no page texts yet, so no pages.parquet")
         return
+    for line in mixed_settings(workspace.root, folder):
+        say(line)
     path = workspace.root / pages_out.PAGES_FILE
     count = pages_out.write_pages_parquet(folder, path)
     if write_md:

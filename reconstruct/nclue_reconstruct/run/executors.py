@@ -12,7 +12,7 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 from nclue_core.errors import MissingDependencyError, UsageError, require
 from nclue_reconstruct.limits import DEFAULT_MEMORY_MB, Worker, run_limited
@@ -136,7 +136,8 @@ def _in_workers(
     for thread in threads:
         thread.start()
     try:
-        for item in gather(ended, len(threads)):
+        items: Iterator[Ended | _Page] = gather(ended, len(threads))
+        for item in items:
             if isinstance(item, _Page):
                 on_page(item.call, item.page)
             else:
@@ -150,7 +151,8 @@ def _in_workers(
                 thread.join(0.1)
 
 
-class _Page(NamedTuple):
+@dataclass(frozen=True)
+class _Page:
     """A page that has ended within a call."""
 
     call: Call

@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from nclue_core.files import file_name, write_text
+from nclue_core.files import file_name, id_of_file_name, write_text
 from nclue_core.pages import page_files, page_path
 from nclue_reconstruct.run.workspace import Workspace
 
@@ -117,6 +117,18 @@ def recorded(root: Path, step: str, doc_id: str) -> Settings | None:
     return value if isinstance(value, dict) else None
 
 
+def mixed_settings(root: Path, folder: Path) -> Iterator[str]:
+    """A warning where the documents of a folder ``ocr_<engine>`` were not all read alike."""
+    kinds: Counter[str] = Counter()
+    for name in sorted(path.name for path in folder.iterdir() if path.is_dir()):
+        settings = dict(recorded(root, folder.name, id_of_file_name(name)) or {})
+        settings.pop("sha256", None)
+        kinds[", ".join(f"{n} {v}" for n, v in _flat(settings)) or UNKNOWN] += 1
+    if len(kinds) > 1:
+        told = "; ".join(f"{count} with {kind}" for kind, count in kinds.most_common(4))
+        yield f"{folder}: documents were read under {len(kinds)} different settings: {told}"
+
+
 def _record_path(root: Path, step: str, doc_id: str) -> Path:
     return root / ".state" / step / f"{file_name(doc_id)}.json"
 
@@ -129,8 +141,8 @@ def difference(found: Settings | None, wanted: Settings) -> str:
     if before.pop("sha256", None) != after.pop("sha256", None) and before == after:
         return "the PDF is another"
     names = [name for name in {**before, **after} if before.get(name) != after.get(name)]
-    old, new = (", ".join(f"{n} {of.get(n, 'none')}" for n in names) for of in (before, after))
-    return f"settings changed from {old} to {new}"
+    old, new = (", ".join(f"{n} {of[n]}" for n in names if n in of) for of in (before, after))
+    return f"settings changed from {old or 'none'} to {new or 'none'}"
 
 
 def _flat(settings: Settings, prefix: str = "") -> Iterator[tuple[str, Any]]:

@@ -309,8 +309,8 @@ class _Work:
         row = {**whole.to_json(), **self._records[doc_id]}
         self._workspace.record(doc_id, self._step.name, row)
         new = self._untold(doc_id)
-        told = self._told[doc_id] + new
-        lost = (self._expected[doc_id] or told) - told
+        self._told[doc_id] += new
+        lost = (self._expected[doc_id] or self._told[doc_id]) - self._told[doc_id]
         self._tell(Event(doc_id, whole.state, whole.reason, pages=new, lost=lost))
 
 
