@@ -63,10 +63,13 @@ def by_pytesseract(image: PageImage) -> None:
 
 def left_running(child: Path) -> int:
     """1 if what the program started still runs, else 0; it is ended."""
-    time.sleep(0.2)
+    pid = int(child.read_text())
+    time.sleep(1)  # a busy machine takes a while to end what was killed
     try:
-        os.kill(int(child.read_text()), signal.SIGKILL)
-    except ProcessLookupError:
+        if b"sleep" not in Path(f"/proc/{pid}/cmdline").read_bytes():
+            return 0  # it has ended, and waits for its new parent to see it
+        os.kill(pid, signal.SIGKILL)
+    except (OSError, ProcessLookupError):
         return 0
     return 1
 

@@ -427,10 +427,12 @@ class TestChoice:
             engines.get_engine("abbyy")
 
     def test_ocr_missing_goes_with_text_only(self):
-        filled = engines.get_engine("text", ocr_missing="null")
-        assert filled.ocr_missing == NullEngine()
+        filled = engines.get_engine("text", ocr_missing="tesseract", lang="deu", dpi=300)
+        assert filled == TextEngine(TesseractEngine("deu", 300))
+        with pytest.raises(UsageError, match="there are: mineru, tesseract"):
+            engines.get_engine("text", ocr_missing="text")
         with pytest.raises(UsageError, match="goes with the engine text"):
-            engines.get_engine("tesseract", ocr_missing="null")
+            engines.get_engine("tesseract", ocr_missing="tesseract")
 
     def test_auto_is_tesseract_where_mineru_is_not_ready_and_says_why(self, monkeypatch):
         monkeypatch.setenv("NCLUE_MINERU", "/nonexistent")
