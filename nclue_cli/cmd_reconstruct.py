@@ -171,7 +171,7 @@ def _run_step(
         ),
     )
     # Missing programs are found before anything is fetched.
-    engine = _engine(step, options) if step in ("run", "ocr") else None
+    engine = _engine(options) if step in ("run", "ocr") else None
     if step in ("run", "fetch"):
         with _told("fetch", documents) as tell:
             pipeline.fetch_documents(
@@ -209,7 +209,7 @@ def _executor(options: dict[str, Any]) -> str:
     if old is None:
         return str(options["executor"])
     new = "ray" if old == "ray" else "process"
-    say(f"--engine is now --executor (--engine {old}: --executor {new}); the old name goes next")
+    say(f"--engine is now --executor (--engine {old}: --executor {new}); the old name will go")
     return new
 
 
@@ -260,15 +260,16 @@ def _fetcher(options: dict[str, Any]) -> Any:
     )
 
 
-def _engine(step: str, options: dict[str, Any]) -> Engine:
+def _engine(options: dict[str, Any]) -> Engine:
     from nclue_reconstruct.read import engines
     from nclue_reconstruct.read.engine import options_of
 
     name, filler = options["ocr_engine"], options["ocr_missing"]
     taken = [one.name for engine in engines.known().values() for one in options_of(engine)]
     given = {option: options[option] for option in dict.fromkeys(taken)}
-    if step == "run" and options["images"] and name == "text" and filler is None:
-        given.pop("dpi", None)  # of the pictures
+    kinds = [engine for key, engine in engines.known().items() if key in (name, filler)]
+    if options["images"] and not any(one.name == "dpi" for e in kinds for one in options_of(e)):
+        given.pop("dpi", None)  # of the pictures alone
     if name == engines.AUTO and filler is None:
         engine, why = engines.choose_engine(**given)
         say(why)

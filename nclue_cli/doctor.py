@@ -76,7 +76,7 @@ def _engine(engine: Engine) -> Finding:
     """An OCR engine with its defaults, as it says of itself."""
     try:
         engine.check_ready()
-        return Finding(engine.title, True, f"{engine.version()}: {engine.needs}")
+        return Finding(engine.title, True, f"{engine.version()}, {engine.details()}")
     except MissingDependencyError as err:
         problem, _, remedy = str(err).partition("nstall it with: ")
         return Finding(

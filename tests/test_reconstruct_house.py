@@ -163,7 +163,7 @@ def test_an_engine_is_one_file(tmp_path: Path) -> None:
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     said = " ".join(done.stdout.split())
-    assert said.startswith("310.0 9 [('The toy', 'toy 1: a child')]")
+    assert said.startswith("310.0 9 [('The toy', 'toy 1, a child')]")
     for told in ("mineru|tesseract|text|toy]", "mineru|tesseract|toy]", "--volume INTEGER",
                  "How loud", "toy: a child"):  # fmt: skip
         assert told in said

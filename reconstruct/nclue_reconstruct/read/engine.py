@@ -82,6 +82,10 @@ class Engine(ABC):
             DocumentError: The document as a whole cannot be read.
         """
 
+    def details(self) -> str:
+        """What `nclue doctor` tells of an engine that is ready."""
+        return self.needs
+
     def prepared(self) -> Engine:
         """The engine for workers, with what was found out here: they need not look again."""
         return self

@@ -49,6 +49,10 @@ class TesseractEngine(Engine):
         """See Engine."""
         self._found()
 
+    def details(self) -> str:
+        """See Engine."""
+        return f"languages: {', '.join(self._found().languages)}"
+
     def prepared(self) -> TesseractEngine:
         """See Engine."""
         return replace(self, found=self._found())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import lru_cache
 from typing import Any
@@ -22,10 +23,16 @@ def known() -> dict[str, type[Engine]]:
     for module in pkgutil.iter_modules(read.__path__, f"{read.__name__}."):
         if module.name.startswith(f"{read.__name__}.engine_"):
             importlib.import_module(module.name)
-    for engine in Engine.__subclasses__():
+    for engine in _kinds_of(Engine):
         if engine.__module__.startswith(f"{read.__name__}.engine_"):
             found[engine.name] = engine
     return dict(sorted(found.items()))
+
+
+def _kinds_of(engine: type[Engine]) -> Iterator[type[Engine]]:
+    for kind in engine.__subclasses__():
+        yield kind
+        yield from _kinds_of(kind)
 
 
 def names() -> list[str]:

@@ -67,6 +67,7 @@ class Tesseract:
     tessdata: str  # folder of the language files
     library: bool  # through tesserocr
     has_osd: bool  # the data of the orientation detection are there
+    languages: tuple[str, ...] = ()  # all that are there
 
 
 class Word(NamedTuple):
@@ -113,6 +114,7 @@ def find_tesseract(lang: str = "eng", *, library: bool | None = None) -> Tessera
         tessdata=tessdata,
         library=version is not None,
         has_osd="osd" in languages,
+        languages=tuple(languages),
     )
 
 

@@ -90,9 +90,11 @@ class PageSets:
         here = self._of(doc_id)
         if not self.pages(doc_id):
             return None
-        target = self._earlier(doc_id, found)
-        if target.exists():  # of a run that was killed between two moves
-            shutil.rmtree(target)
+        target = named = self._earlier(doc_id, found)
+        number = 1
+        while target.exists():  # pages of unknown settings for the second time
+            number += 1
+            target = named.parent.with_name(f"{named.parent.name}-{number}") / named.name
         target.parent.mkdir(parents=True, exist_ok=True)
         shutil.move(here, target)
         return difference(found, wanted)

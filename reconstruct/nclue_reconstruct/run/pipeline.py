@@ -215,6 +215,7 @@ class _Work:
         for change in self._sets.changes():
             say(change)
         calls = self._calls(left)
+        self._workspace.save()
         if calls:
             self._run(calls)
         self._workspace.save()
@@ -227,6 +228,8 @@ class _Work:
         self._records[doc_id] = {**self._step.record, "settings": made_by, "sha256": sha256}
         self._expected[doc_id] = document.n_pages
         row = self._workspace.outcome(doc_id, self._step.name)
+        if row is not None and row.get("settings") != made_by:
+            self._workspace.forget(doc_id, self._step.name)  # `status` would say that it is done
         if row is None or row["state"] != DONE or {**row, **self._records[doc_id]} != row:
             return False
         if len(self._sets.pages(doc_id)) != row["pages_total"]:

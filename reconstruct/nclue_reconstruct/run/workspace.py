@@ -109,6 +109,10 @@ class Workspace:
         if time.monotonic() - self._saved > SAVE_EVERY_S:
             self.save()
 
+    def forget(self, doc_id: str, step: str) -> None:
+        """What was recorded of a step holds no more."""
+        self._rows.get(doc_id, {}).pop(step, None)
+
     def save(self) -> None:
         """Write the manifest, whole."""
         write_jsonl(self.manifest, (self._rows[doc_id] for doc_id in sorted(self._rows)))
