@@ -29,7 +29,7 @@ def known() -> dict[str, type[Engine]]:
     return dict(sorted(found.items()))
 
 
-def _kinds_of(engine: type[Engine]) -> Iterator[type[Engine]]:
+def _kinds_of(engine: type[Any]) -> Iterator[type[Engine]]:
     for kind in engine.__subclasses__():
         yield kind
         yield from _kinds_of(kind)
