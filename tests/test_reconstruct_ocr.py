@@ -381,8 +381,8 @@ class TestDocuments:
         failing = FailingEngine(how=how, fail_pages=(3,))
         with Worker() as worker:  # it has begun before the clock does: the machine may be busy
             worker.run(ocr_document, NullEngine(), pdf, "a", SHA, tmp_path / "x", timeout_s=120)
+            limit_s = 2.5 if how == "hang" else 120
             with pytest.raises(DocumentError) as info:
-                limit_s = 2.5 if how == "hang" else 120
                 worker.run(ocr_document, failing, pdf, "a", SHA, out, timeout_s=limit_s)
         assert info.value.state == state
         assert sorted(self.pages_of(out / "a")) == [1, 2]
