@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from nclue_core.files import sha256_file
 from nclue_core.pages import Block, PageRecord
-from nclue_reconstruct.read import headings, running
+from nclue_reconstruct.read import damage, headings, running
 from nclue_reconstruct.read.headings import Typography, Unit
 from nclue_reconstruct.read.pdf_open import open_pdf, quiet_pymupdf
 from nclue_reconstruct.read.reading_order import reading_order
@@ -61,11 +61,14 @@ def extract_document(pdf: Path, doc_id: str, sha256: str | None = None) -> Itera
     with open_pdf(pdf) as document:
         pages = list(read_lines(document))
         typography = headings.measure(pages, _outline(document))
+        is_repaired = bool(document.is_repaired)
     layouts = _lay_out(pages, typography)
     headings.assign_levels(
         [unit for layout in layouts for unit in layout.units if unit.kind == "title"]
     )
     for layout in layouts:
+        if is_repaired and damage.NOTE_REPAIRED not in layout.page.notes:
+            layout.page.notes.append(damage.NOTE_REPAIRED)  # found out on a later page
         yield _record(layout, doc_id, sha256, version)
 
 
@@ -294,7 +297,7 @@ def _note(layout: Layout, garbled: bool) -> str | None:
         notes.append(NOTE_SIDEWAYS)
     if layout.is_contents:
         notes.append(NOTE_CONTENTS)
-    return "; ".join(notes) or None
+    return "; ".join(notes + page.notes) or None
 
 
 def _is_garbled(text: str) -> bool:

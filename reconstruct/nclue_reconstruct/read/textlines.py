@@ -7,7 +7,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from nclue_reconstruct.outcome import DocumentError
+from nclue_reconstruct.read import damage
 from nclue_reconstruct.read.pdf_open import load_page, one_line, quiet_pymupdf
+from nclue_reconstruct.read.raised import joined
 
 MAX_LINE_CHARS = 5_000  # longer "lines" are damage; nothing on paper is so wide
 BOLD_FLAG, ITALIC_FLAG = 16, 2  # PyMuPDF: bits 4 and 1 of a span's flags
@@ -44,6 +46,7 @@ class PageLines:
     height: float
     lines: list[Line] = field(default_factory=list)
     error: str | None = None  # the page cannot be read
+    notes: list[str] = field(default_factory=list)  # of boxes and damage
 
     @property
     def sideways(self) -> bool:
@@ -62,6 +65,7 @@ def read_lines(document: Any) -> Iterator[PageLines]:
 
 
 def _read_page(document: Any, index: int, flags: int) -> PageLines:
+    damage.forget_warnings()
     try:
         page = load_page(document, index + 1)
         rect = page.rect
@@ -75,12 +79,13 @@ def _read_page(document: Any, index: int, flags: int) -> PageLines:
     for number, block in enumerate(blocks):
         lines = (_line(raw, number, turn) for raw in block.get("lines", ()))
         found.lines.extend(line for line in lines if line is not None)
+    found.notes = damage.page_notes(document, index + 1)
     return found
 
 
 def _line(raw: dict[str, Any], block: int, turn: Turn) -> Line | None:
     spans = raw["spans"]
-    text = "".join(span["text"] for span in spans).translate(_CLEAN)[:MAX_LINE_CHARS].strip()
+    text = joined(spans, raw["dir"]).translate(_CLEAN)[:MAX_LINE_CHARS].strip()
     if not text:
         return None
     weights = [(len(span["text"].strip()), span) for span in spans]
