@@ -69,7 +69,8 @@ def _raised(spans: Sequence[dict[str, Any]], direction: tuple[float, float]) -> 
 def _is_above(level: tuple[float, float], base: tuple[float, float]) -> bool:
     (height, size), (base_height, base_size) = level, base
     shift = height - base_height
-    return size <= 1.02 * base_size and MIN_SHIFT * base_size < shift < MAX_SHIFT * base_size
+    least = MIN_SHIFT if size < 0.97 * base_size else 2 * MIN_SHIFT
+    return size <= 1.02 * base_size and least * base_size < shift < MAX_SHIFT * base_size
 
 
 def _apart(match: re.Match[str]) -> str:
