@@ -43,7 +43,7 @@ def _page_sizes(value: dict[str, Any]) -> dict[int, tuple[float, float]]:
     sizes = {}
     for entry in as_dicts(layout.get("pages")):
         index, width, height = (entry.get(k) for k in ("page_idx", "width_pt", "height_pt"))
-        if isinstance(index, int) and fractions([0, 0, 1, 1], width, height):
+        if number(index) is not None and fractions([0, 0, 1, 1], width, height):
             sizes[index] = float(width or 0), float(height or 0)
     return sizes
 

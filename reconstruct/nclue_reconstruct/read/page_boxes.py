@@ -125,7 +125,7 @@ def _possible(box: str | Rect | None) -> Rect | None:
     a, b, c, d = numbers
     x0, x1, y0, y1 = min(a, c), max(a, c), min(b, d), max(b, d)
     sides = x1 - x0, y1 - y0
-    return (x0, y0, x1, y1) if MIN_SIDE <= min(sides) and max(sides) <= MAX_SIDE else None
+    return (x0, y0, x1, y1) if min(sides) >= MIN_SIDE and max(sides) <= MAX_SIDE else None
 
 
 def _numbers(text: str) -> Rect | None:

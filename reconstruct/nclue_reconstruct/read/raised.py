@@ -17,7 +17,9 @@ _LOOK_BACK = 40  # characters; longer words are none
 _DIGITS = "\u00b9\u00b2\u00b3\u2070\u2074-\u2079"  # characters that are raised by themselves
 _SOLID = re.compile(rf"[{_DIGITS}]+(?:[,\u2013-][{_DIGITS}]+)*")
 # CO is no unit, but its 2 is raised as often as lowered.
-_UNITS = frozenset("m mm cm dm km hm nm µm μm ft yd mi inch Nm CO".split())
+_UNITS = frozenset(
+    ["m", "mm", "cm", "dm", "km", "hm", "nm", "µm", "μm", "ft", "yd", "mi", "inch", "Nm", "CO"]
+)
 _POWER = re.compile(r"[23²³](?![\d,\u2013-])")
 _LAST_WORD = re.compile(r"\w*\Z")
 _LAST_LETTERS = re.compile(r"[^\W\d_]*\Z")
