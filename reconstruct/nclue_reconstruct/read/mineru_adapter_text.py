@@ -91,11 +91,9 @@ def is_number(value: Any) -> bool:
 
 
 def texts(value: Any, depth: int = 0) -> str:
-    """The text of a string, number or span, or of a list of them, in order."""
+    """The text of a string, a span, or a list of them, in order."""
     if isinstance(value, str):
         return value
-    if is_number(value):
-        return str(value)
     if depth > MAX_DEPTH:
         return ""
     if isinstance(value, dict):
@@ -141,13 +139,13 @@ def table_text(body: Any) -> str:
 
 _TAG = re.compile(r"<(?:(/?)([A-Za-z]+)(?:[\s/][^<>]*)?>)?")
 _TABLE_TAGS = frozenset(
-    ["table", "caption", "colgroup", "col", "thead", "tbody", "tfoot", "tr", "td", "th"]
-    + ["br", "img"]
-)
+    ["table", "caption", "colgroup", "col", "thead", "tbody", "tfoot", "tr", "td", "th",
+     "br", "img"]
+)  # fmt: skip
 _OTHER_TAGS = frozenset(
-    ["html", "body", "p", "ul", "ol", "li", "div", "span", "b", "i", "u", "s", "em", "strong"]
-    + ["small", "sup", "sub", "a", "font", "center"]
-)
+    ["html", "body", "p", "ul", "ol", "li", "div", "span", "b", "i", "u", "s", "em", "strong",
+     "small", "sup", "sub", "a", "font", "center"]
+)  # fmt: skip
 _INSIDE_TABLE = re.compile(r"\s*<(?:caption|colgroup|thead|tbody|tr)\b", re.IGNORECASE)
 _LONG_REFERENCE = re.compile(r"&(?=#x?[0-9a-f]{9})", re.IGNORECASE)
 

@@ -18,7 +18,7 @@ from nclue_reconstruct.read.textlines import Line, PageLines
 NOTE_STAMP = "only a stamp over a page image"
 NOTE_POOR = "text layer of poor quality: its letters make no words"
 
-EDGE = 0.12  # of the page height; stamps stand nearer to the edge
+EDGE = 0.12  # of the page's side; stamps stand nearer to the edge
 REPEATS = 3  # pages with the same line
 MIN_SHARE_NOTED = 0.01  # of characters that are unknown
 MIN_LETTERS = 100
@@ -64,7 +64,8 @@ def stamped_pages(
 
 def _is_aside(line: Line, page: PageLines) -> bool:
     if not line.upright:
-        return not page.sideways
+        at_side = line.box[2] <= EDGE * page.width or line.box[0] >= (1 - EDGE) * page.width
+        return at_side or not page.sideways
     return line.box[3] <= EDGE * page.height or line.box[1] >= (1 - EDGE) * page.height
 
 

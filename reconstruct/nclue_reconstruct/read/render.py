@@ -164,9 +164,10 @@ def render_document(
             for result in _render_pages(document, out_dir / file_name(doc_id), pages, dpi, resume):
                 done += result is None
                 failures += [result] if result else []
+            is_repaired = bool(document.is_repaired)
     except DocumentError as err:
         return DocumentOutcome(err.state, err.reason, done, total, time.monotonic() - began)
-    state, reason_text = outcome.summarise(done, failures)
+    state, reason_text = outcome.summarise(done, failures, is_repaired)
     seconds = time.monotonic() - began
     return DocumentOutcome(state, reason_text, done, total, seconds, tuple(failures))
 

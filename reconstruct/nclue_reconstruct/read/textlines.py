@@ -115,9 +115,7 @@ def _line(raw: dict[str, Any], block: int, turn: Turn) -> Line | None:
     italic = sum(weight for weight, span in weights if _is_italic(span))
     box, direction_x = turn(raw["bbox"], raw["dir"])
     upright = direction_x > 0.9
-    return Line(
-        text, box, size, bold / total, italic / total, upright, block, len(written) - len(clean)
-    )
+    return Line(text, box, size, bold / total, italic / total, upright, block, dropped)
 
 
 def _no_turn(box: Box, direction: tuple[float, float]) -> tuple[Box, float]:
