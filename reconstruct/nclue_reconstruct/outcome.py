@@ -80,7 +80,8 @@ def summarise(
 
     Returns:
         ``ok``, or ``repaired``; ``partial`` where some pages have results and some not; where
-        none has, the state that its pages share (``engine_failed`` where they differ). The reason names the pages.
+        none has, the state that its pages share (``engine_failed`` where they differ).
+        The reason names the pages.
     """
     if not failures:
         return (REPAIRED, REPAIRED_REASON) if is_repaired else (OK, "")

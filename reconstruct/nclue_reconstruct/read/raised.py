@@ -21,8 +21,8 @@ _UNITS = frozenset(
     ["m", "mm", "cm", "dm", "km", "hm", "nm", "µm", "μm", "ft", "yd", "mi", "inch", "Nm", "CO"]
 )
 _POWER = re.compile(r"[23²³](?![\d,\u2013-])")
-_LAST_WORD = re.compile(r"\w*\Z")
-_LAST_LETTERS = re.compile(r"[^\W\d_]*\Z")
+_LAST_WORD = re.compile(r"\w+\Z")
+_LAST_LETTERS = re.compile(r"[^\W\d_]+\Z")
 _LETTER_MARK = re.compile(r"[a-z](?![^\W\d_])")  # "a", "a,b", but not "th"
 _ROMAN = re.compile(r"[IVXLC]+")
 _ELEMENT = re.compile(r"[A-Z][a-z]?\b")
@@ -85,14 +85,19 @@ def _apart(match: re.Match[str]) -> str:
 
 def _is_mark_after(before: str, raised: str) -> bool:
     """Whether a raised text refers to a note, and is not a part of the word before it."""
-    word = _LAST_WORD.search(before)[0]
+    word = _found(_LAST_WORD, before)
     if not raised[:1].isdigit():
         is_word = len(word) > 2 and word.isalpha() and not _ROMAN.fullmatch(word)
         return is_word and _LETTER_MARK.match(raised) is not None
     if not word:
         return before[-1:] != "" and before[-1] in _CLOSING
-    letters = _LAST_LETTERS.search(word)[0]
+    letters = _found(_LAST_LETTERS, word)
     return not (_POWER.match(raised) and (letters in _UNITS or len(letters) == len(word) == 1))
+
+
+def _found(pattern: re.Pattern[str], text: str) -> str:
+    match = pattern.search(text)
+    return match[0] if match else ""
 
 
 def _is_mark_before(raised: str, after: str, first: bool) -> bool:
