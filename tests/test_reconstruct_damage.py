@@ -57,7 +57,7 @@ class TestBoxes:
             MEDIA + b"/CropBox[0 0 0 0]", MEDIA + b"/CropBox[10 10 10 700]",
             MEDIA + b"/CropBox[2000 2000 2600 2700]", MEDIA + b"/CropBox[0 0 612]",
             MEDIA + b"/CropBox[/a 0 (x) 1]", MEDIA + b"/CropBox 5 0 R",
-            MEDIA + b"/CropBox[0 0 .5 .5]",
+            MEDIA + b"/CropBox[0 0 .5 .5]", MEDIA + b"/CropBox 99 0 R", b"/MediaBox[0 0 99 0 R 7]",
             b"", b"/MediaBox[0 0 0 0]", b"/MediaBox[0 0 1e30 1e30]",
             b"/MediaBox[0 0 9999999 9999999]",
             b"/MediaBox[0 0 0 0]/CropBox[0 0 612 792]", MEDIA + b"/UserUnit 0",

@@ -85,7 +85,13 @@ def _value(document: Any, xref: int, key: str) -> str | None:
         return None
     if "R" not in value:
         return str(value)
-    return _REFERENCE.sub(lambda found: document.xref_object(int(found[1]), compressed=True), value)
+    return _REFERENCE.sub(lambda found: _object(document, int(found[1])), value)
+
+
+def _object(document: Any, xref: int) -> str:
+    if 0 < xref < document.xref_length():
+        return str(document.xref_object(xref, compressed=True))
+    return "null"
 
 
 def plan_boxes(entries: Entries) -> Mending:

@@ -69,12 +69,13 @@ def load_page(document: Any, page: int) -> Any:
     """
     try:
         loaded = document.load_page(page - 1)
-        if mend_boxes(document, loaded):
-            loaded = document.load_page(page - 1)
         _ = loaded.rect
+        is_there = not document.is_repaired or _has_object(document, loaded.xref)
+        if is_there and mend_boxes(document, loaded):
+            loaded = document.load_page(page - 1)
     except Exception as err:  # MuPDF's errors have no common base in all versions
         raise DocumentError(outcome.BROKEN, f"cannot be read: {one_line(err)}") from None
-    if document.is_repaired and not _has_object(document, loaded.xref):
+    if not is_there:
         raise DocumentError(outcome.BROKEN, "cannot be read: its object is missing from the file")
     return loaded
 
