@@ -303,3 +303,62 @@ class TestMissing:
         pdf = over_image(tmp_path / "a.pdf", [BATES])
         (record,) = TextEngine(get_engine("null")).read(pdf, "doc", SHA, [1])
         assert record.engine == "null"
+
+
+class TestWhatIsShown:
+    """The text is what a reader of the page sees (or is meant to read)."""
+
+    @staticmethod
+    def layered(path, state, content):
+        show = b"BT /F1 12 Tf 72 700 Td (malaria) Tj ET\n"
+        return raw(
+            path,
+            [
+                b"<</Type/Catalog/Pages 2 0 R/OCProperties<</OCGs[5 0 R]/D<</"
+                + state
+                + b"[5 0 R]>>>>>>",
+                b"<</Type/Pages/Kids[3 0 R]/Count 1>>",
+                b"<</Type/Page/Parent 2 0 R/MediaBox[0 0 612 792]/Contents 4 0 R/Resources<<"
+                b"/Properties<</L 5 0 R>>/Font<</F1<</Type/Font/Subtype/Type1"
+                b"/BaseFont/Helvetica/Encoding/WinAnsiEncoding>>>>>>>>",
+                b"<</Length %d>>stream\n%s\nendstream" % (len(show + content), show + content),
+                b"<</Type/OCG/Name(draft)>>",
+            ],
+        )
+
+    @pytest.mark.parametrize(("state", "text"), [(b"OFF", "malaria"), (b"ON", "malaria\ncholera")])
+    def test_a_layer_is_read_where_it_is_shown(self, tmp_path, state, text):
+        content = b"/OC /L BDC BT /F1 12 Tf 72 600 Td (cholera) Tj ET EMC"
+        assert extract(self.layered(tmp_path / "a.pdf", state, content))[0].text == text
+
+    @pytest.mark.parametrize(
+        ("content", "found"),
+        [
+            (b"/Span <</ActualText(sanctions regime)>> BDC (XXXX) Tj EMC", ["sanctions", "regime"]),
+            (b"/Span <</ActualText<FEFF007300E3006F>>> BDC (XX) Tj EMC", ["sao"]),
+            (b"(sanc\\255) Tj 0 -14 Td (tions) Tj", ["sanctions"]),
+        ],
+    )
+    def test_replaced_text_and_soft_hyphens(self, tmp_path, content, found):
+        content = b"BT /F1 12 Tf 72 600 Td " + content + b" ET"
+        text = extract(self.layered(tmp_path / "a.pdf", b"ON", content))[0].text
+        assert [word for word in words(text) if word != "malaria"] == found
+
+    def test_each_half_of_a_spread_has_its_own_words(self, tmp_path):
+        pdf = write(
+            tmp_path / "a.pdf", [[(72, 100, "fisheries", 12), (372, 100, "sanctions", 12)]] * 2
+        )
+        document = pymupdf.open(pdf)
+        for page, x in zip(document, (0, 300)):
+            page.set_cropbox(pymupdf.Rect(x, 0, x + 290, 842))
+        document.saveIncr()
+        assert [record.text for record in extract(pdf)] == ["fisheries", "sanctions"]
+
+    def test_a_field_that_was_filled_in_is_read(self, tmp_path):
+        document = pymupdf.open()
+        widget = pymupdf.Widget()
+        widget.field_type, widget.field_name = pymupdf.PDF_WIDGET_TYPE_TEXT, "name"
+        widget.field_value, widget.rect = "Coastal Programme", pymupdf.Rect(72, 72, 300, 92)
+        document.new_page().add_widget(widget)
+        document.save(tmp_path / "a.pdf")
+        assert "Coastal Programme" in extract(tmp_path / "a.pdf")[0].text
