@@ -16,6 +16,7 @@ from nclue_core.errors import NClueError, UsageError
 from nclue_core.files import file_name
 from nclue_core.jsonl import read_jsonl, write_jsonl
 from nclue_core.schema import CorpusDocument
+from nclue_reconstruct.outcome import DONE_STATES
 
 SAVE_EVERY_S = 5.0
 _DISK_ERRORS = {
@@ -167,7 +168,7 @@ def summary(workspace: Workspace, documents: Iterable[CorpusDocument]) -> dict[s
             found = workspace.outcome(document.doc_id, step)
             if found is None:
                 continue
-            if found["state"] == "ok":
+            if found["state"] in DONE_STATES:
                 done += 1
             else:
                 failed[document.doc_id] = {"state": found["state"], "reason": found["reason"]}
