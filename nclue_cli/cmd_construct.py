@@ -8,7 +8,16 @@ from typing import TYPE_CHECKING
 
 import click
 
-from nclue_cli.options import json_option
+from nclue_cli.options import (
+    InputPath,
+    collection_options,
+    json_option,
+    open_collection,
+    pages_option,
+    seed_option,
+    subcommand,
+    subgroup,
+)
 from nclue_cli.output import print_json, say
 from nclue_core.errors import UsageError
 
@@ -19,16 +28,21 @@ if TYPE_CHECKING:
     from nclue_construct.zones import ZonedPage
 
 
-@click.group(name="construct", invoke_without_command=True)
-@click.option("--pages", type=click.Path(path_type=Path, exists=True, file_okay=False),
-              help="Page texts: OUT of `nclue reconstruct`, or an ocr_ENGINE in it.")  # fmt: skip
-@click.option("--corpus", type=click.Path(path_type=Path, exists=True, dir_okay=False),
+@subgroup(
+    "construct",
+    ("A benchmark from page texts, judged by rules alone",
+     "nclue construct --pages own --corpus corpus.jsonl --out bench"),
+    ("What the gate rejected, and why", "nclue construct --out bench --rejects"),
+    invoke_without_command=True,
+)  # fmt: skip
+@pages_option()
+@click.option("--corpus", metavar="FILE", type=InputPath(),
               help="The documents: one JSON object a line with doc_id and source.")  # fmt: skip
 @click.option("--out", type=click.Path(path_type=Path, file_okay=False),
               help="Folder of the steps' files; the benchmark comes to OUT/release.")  # fmt: skip
-@click.option("--config", "config_path", help="Settings (TOML).",
-              type=click.Path(path_type=Path, exists=True, dir_okay=False))  # fmt: skip
-@click.option("--seed", type=int, help="Fixes every random choice.  [default: 11]")
+@click.option("--settings", "--config", "config_path", metavar="FILE", type=InputPath(),
+              help="Settings (TOML).")  # fmt: skip
+@seed_option(None, "  [default: 11]")
 @click.option("--steps", help="Only these, separated by commas.  [default: all]")
 @click.option("--judge-url", metavar="URL",
               help="Language model that judges conditions and items: …/chat/completions or "
@@ -88,18 +102,28 @@ def command(
         click.echo(f"{release}\nnext: nclue check {release}")
 
 
-@command.command(name="audit-sample")
-@click.option("--release", type=click.Path(path_type=Path, exists=True, file_okay=False),
-              help="A release directory.  [default: the embedded mini]")  # fmt: skip
-@click.option("--pages", required=True, help="Page texts of its documents.",
-              type=click.Path(path_type=Path, exists=True, file_okay=False))  # fmt: skip
+@subcommand(
+    "audit-sample",
+    ("Ten decisions of mini, with the lines nearest to the condition",
+     "nclue audit-sample --pages corpus -n 10 --lines"),
+    ("A hundred of your own benchmark, as JSON",
+     "nclue audit-sample --release bench/release --pages own --json"),
+)  # fmt: skip
+@collection_options
+@pages_option(required=True)
 @click.option("-n", "n", type=click.IntRange(2), default=100, show_default=True,
               help="Decisions to draw.")  # fmt: skip
-@click.option("--seed", type=int, default=11, show_default=True)
+@seed_option(11)
 @click.option("--lines", is_flag=True, help="Only the nearest lines, not the whole pages.")
 @json_option
 def audit_sample(
-    release: Path | None, pages: Path, n: int, seed: int, lines: bool, as_json: bool
+    collection: str | None,
+    release: str | None,
+    pages: Path,
+    n: int,
+    seed: int,
+    lines: bool,
+    as_json: bool,
 ) -> None:
     """Draw (query, document, condition) decisions to be read by a person.
 
@@ -107,9 +131,8 @@ def audit_sample(
     printed. The others are positives, each with one of the pages said to hold the condition.
     """
     from nclue_construct.audit_sample import count_kinds, sample_decisions
-    from nclue_dataset.collections import load_collection
 
-    found = load_collection(None if release else "mini", release)
+    found = open_collection(collection, release)
     decisions = sample_decisions(found, n, seed)
     if as_json:
         print_json([decision.to_json() for decision in decisions])
@@ -118,6 +141,9 @@ def audit_sample(
         _show(decision, _ocr_folder(pages), lines)
     kinds = count_kinds(decisions)
     say(f"{kinds['absent']} absent, {kinds['present']} present")
+
+
+command.add_command(audit_sample)
 
 
 def _show(decision: SampledDecision, folder: Path, lines: bool) -> None:
