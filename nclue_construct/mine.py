@@ -118,9 +118,7 @@ def _capitalised_run(tokens: list[_Token], first: int, breaks: set[int]) -> list
     run: list[_Token] = []
     pending: list[_Token] = []
     for token in tokens[first : first + 2 * MAX_WORDS]:
-        if run and (
-            token.start in breaks or _OWNER.search(run[-1].text)
-        ):
+        if run and (token.start in breaks or _OWNER.search(run[-1].text)):
             break
         if token.text[0].isupper() and _WITHIN.fullmatch(token.text):
             if run and token.text.lower() in FUNCTION_WORDS and not token.text.isupper():
