@@ -13,11 +13,15 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
+from nclue_core._version import __version__
 from nclue_core.errors import InputError, NetworkError, UsageError
 from nclue_core.files import write_text
 from nclue_core.jsonl import shorten
+
+if TYPE_CHECKING:
+    from nclue_http.client import Reply
 
 Protocol = Literal["openai", "anthropic"]
 KEY_VARIABLE = "NCLUE_JUDGE_KEY"
@@ -129,38 +133,55 @@ class JudgeClient:
         return self.cache / digest[:2] / f"{digest}.json"
 
     def _post(self, system: str, question: str) -> dict[str, Any]:
-        import requests
+        from nclue_http.client import retry_after
+        from nclue_http.errors import HttpError
 
         problem = "no attempt was made"
         for attempt in range(self.endpoint.attempts):
             wait: float | None = None
             try:
-                response = requests.post(
-                    self.endpoint.url,
-                    json=_request(self.endpoint, system, question),
-                    headers=_headers(self.endpoint.protocol),
-                    timeout=self.endpoint.timeout_s,
-                    allow_redirects=False,
-                )
-            except requests.RequestException as err:
-                problem = f"{type(err).__name__}"
+                answer = self._ask(system, question)
+            except HttpError as err:
+                problem = err.what
             else:
-                if response.status_code == 200 and len(response.content) <= _MAX_REPLY_BYTES:
-                    reply = _parse_reply(self.endpoint.protocol, response.content)
+                shown = shorten(answer.content.decode("utf-8", "replace"))
+                if answer.status == 200:
+                    reply = _parse_reply(self.endpoint.protocol, answer.content)
                     if reply is not None:
                         return reply
-                    problem = f"a reply without text: {shorten(response.text)}"
+                    problem = f"a reply without text: {shown}"
                 else:
-                    problem = f"HTTP {response.status_code}: {shorten(response.text)}"
-                    if response.status_code not in _RETRY_STATUS | {200}:
+                    problem = f"HTTP {answer.status}: {shown}"
+                    if answer.status not in _RETRY_STATUS:
                         break
-                    wait = _retry_after(response.headers.get("Retry-After"))
+                    wait = retry_after(answer.headers.get("Retry-After"))
             if attempt + 1 < self.endpoint.attempts:
                 self._sleep(min(self.endpoint.max_wait_s, wait or 2.0**attempt))
         raise NetworkError(
             f"the judge at {self.endpoint.url} gave no usable reply: {problem}. What was answered "
             "is cached: run the command again to go on"
         )
+
+    def _ask(self, system: str, question: str) -> Reply:
+        """One request, whatever the status of its answer; redirects are not followed."""
+        from nclue_http.client import Client, HttpSettings
+
+        seconds = self.endpoint.timeout_s
+        settings = HttpSettings(
+            {"User-Agent": f"nclue/{__version__}"},
+            connect_timeout_s=seconds,
+            read_timeout_s=seconds,
+            total_timeout_s=seconds,
+            max_redirects=0,
+        )
+        with Client(settings) as client:
+            return client.ask(
+                self.endpoint.url,
+                _MAX_REPLY_BYTES,
+                json=_request(self.endpoint, system, question),
+                headers=_headers(self.endpoint.protocol),
+                trusted=True,  # the user named this address
+            )
 
 
 def _headers(protocol: Protocol) -> dict[str, str]:
@@ -199,13 +220,6 @@ def _anthropic_text(value: Any) -> dict[str, Any] | None:
     text = "".join(part["text"] for part in value["content"] if part.get("type") == "text")
     refused = value.get("stop_reason") == "refusal"
     return {"text": text, "refused": refused} if text or refused else None
-
-
-def _retry_after(value: str | None) -> float | None:
-    """Seconds of a ``Retry-After``; dates and nonsense give None, hence the growing wait."""
-    if value is None or not value.strip().isdecimal():
-        return None
-    return float(value.strip()[:6])
 
 
 def _read_cache(path: Path) -> dict[str, Any]:
