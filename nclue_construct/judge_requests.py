@@ -97,6 +97,10 @@ class RequestForm:
             first = known
         return cls(**first)
 
+    def first(self) -> tuple[Any, ...]:
+        """The user's choices, as a key of what is found out for them."""
+        return (self.token_field, self.max_tokens, self.temperature, self.json_mode)
+
     def to_json(self) -> dict[str, Any]:
         """The record to be remembered."""
         return asdict(self)
@@ -144,9 +148,11 @@ class RequestForm:
         self.swapped = True
         return True
 
-    def raise_tokens(self, endpoint: Endpoint) -> None:
-        """Allow longer replies after one was cut."""
-        self.max_tokens = min(2 * self.max_tokens, MAX_TOKENS_RAISED * endpoint.max_tokens)
+    def raise_tokens(self, endpoint: Endpoint) -> bool:
+        """Allow longer replies after one was cut; False if they are as long as they may be."""
+        raised = min(2 * self.max_tokens, MAX_TOKENS_RAISED * endpoint.max_tokens)
+        changed, self.max_tokens = raised != self.max_tokens, raised
+        return changed
 
 
 def _refused_parameter(error: bytes) -> str:

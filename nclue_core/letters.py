@@ -33,9 +33,9 @@ _SOFT_BREAK = re.compile(SOFT_BREAK)
 _DROPPED = re.compile(
     f"[{IGNORED}\u0300-\u0305\u0307\u0309-\u036f\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe20-\ufe2f]"
 )
-_BREVE_OR_DOTS = re.compile("(?<![иу])\u0306|(?<!і)\u0308")
-_OTHER_FORM = re.compile("[ıæœ\u02b9\u02bb-\u02bf\u02c8\ua78b\ua78c]")
-_FORMS = {"ı": "i", "æ": "ae", "œ": "oe"}  # the others are apostrophes
+_BREVE_OR_DOTS = re.compile("(?<![иу])\u0306|(?<!\u0456)\u0308")
+_OTHER_FORM = re.compile("[\u0131æœ\u02b9\u02bb-\u02bf\u02c8\ua78b\ua78c]")
+_FORMS = {"\u0131": "i", "æ": "ae", "œ": "oe"}  # the others are apostrophes
 
 
 def fold(text: str) -> str:

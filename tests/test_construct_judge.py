@@ -257,7 +257,7 @@ def test_a_split_is_asked_for_and_must_be_a_partition(serve, tmp_path):
     assert "exactly once" in server.requests[2][2]["messages"][1]["content"]
 
 
-@pytest.mark.parametrize("text", ["maybe", "[]", '{"verdict": "yes"}', '{"verdict": "KEEP"} ok'])
+@pytest.mark.parametrize("text", ["maybe", "[]", '{"verdict": "yes"}', '{"verdict": "KEEP"'])
 def test_malformed_verdicts_are_asked_again_and_then_rejected(serve, tmp_path, text):
     judging, server = judge(serve, tmp_path, text, text + " ", text + "  ")
     decision, kept = judging.judge_condition(searched(), PAGES)
