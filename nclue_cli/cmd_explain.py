@@ -9,6 +9,7 @@ import click
 
 from nclue_cli.options import collection_options, json_option
 from nclue_cli.output import print_json
+from nclue_cli.page_folders import pages_of, pages_option
 from nclue_core.errors import UsageError
 
 if TYPE_CHECKING:
@@ -18,15 +19,13 @@ if TYPE_CHECKING:
 @click.command(name="explain")
 @click.argument("query_id", metavar="QUERY")
 @click.argument("doc_id", metavar="DOC")
-@click.option("--pages", required=True,
-              type=click.Path(path_type=Path, exists=True, file_okay=False),
-              help="Page texts: OUT of `nclue reconstruct`, or an ocr_ENGINE in it.")  # fmt: skip
+@pages_option
 @collection_options
 @json_option
 def command(
     query_id: str,
     doc_id: str,
-    pages: Path,
+    pages: Path | None,
     config: str | None,
     release: Path | None,
     as_json: bool,
@@ -42,17 +41,11 @@ def command(
     collection = load_collection(config or (None if release else "mini"), release)
     if all(document.doc_id != doc_id for document in collection.corpus):
         raise UsageError(f"no document is called {doc_id!r} in the collection {collection.name}")
-    report = explain_judgment(collection, query_id, doc_id, _ocr_folder(pages))
+    report = explain_judgment(collection, query_id, doc_id, pages_of(collection, pages))
     if as_json:
         print_json(report.to_json())
         return
     _print(report)
-
-
-def _ocr_folder(pages: Path) -> Path:
-    from nclue_cli.cmd_construct import _ocr_folder as find
-
-    return find(pages)
 
 
 def _print(report: Explanation) -> None:
