@@ -10,7 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from nclue_cli.output import Lines, print_json, progress, say
+from nclue_cli.options import (
+    collection_options,
+    json_option,
+    open_collection,
+    subcommand,
+)
+from nclue_cli.output import Lines, is_quiet, print_json, progress, say
 from nclue_core.errors import ExitCode, UsageError
 
 if TYPE_CHECKING:
@@ -25,12 +31,16 @@ STEPS = ("run", "fetch", "verify", "render", "ocr", "pages", "status")
 OCR_ENGINES = ("auto", "mineru", "tesseract", "text")
 
 
-@click.command(name="reconstruct")
+@subcommand(
+    "reconstruct",
+    ("The first five source PDFs of mini, and the text of their pages",
+     "nclue reconstruct mini --out corpus --limit 5 --ocr text"),
+    ("What is there and what failed", "nclue reconstruct status mini --out corpus"),
+)  # fmt: skip
 @click.argument("words", nargs=-1, metavar="[STEP] [COLLECTION]")
 @click.option("--out", type=click.Path(path_type=Path, file_okay=False), required=True,
               help="Folder of the reconstruction; an earlier one is continued.")  # fmt: skip
-@click.option("--release", type=click.Path(path_type=Path, exists=True, file_okay=False),
-              help="Take the collection from this release directory.")  # fmt: skip
+@collection_options
 @click.option("--docs", metavar="ID,…", help="Only these documents.")
 @click.option("--limit", type=click.IntRange(1), help="Only the first so many documents.")
 @click.option("--ocr", "ocr_engine", type=click.Choice(OCR_ENGINES), default="auto",
@@ -64,7 +74,7 @@ OCR_ENGINES = ("auto", "mineru", "tesseract", "text")
 @click.option("--rehash", is_flag=True, help="Hash PDFs that are there again.")
 @click.option("--allow-private", is_flag=True, help="Also fetch from private addresses.")
 @click.option("--dry-run", is_flag=True, help="Say what would be done.")
-@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
+@json_option
 def command(words: tuple[str, ...], out: Path, as_json: bool, **options: Any) -> int:
     """Fetch the source PDFs of a collection, verify them, and read their pages.
 
@@ -78,7 +88,7 @@ def command(words: tuple[str, ...], out: Path, as_json: bool, **options: Any) ->
     from nclue_reconstruct.run.workspace import Workspace, chosen, summary
 
     step, name = _step_and_name(words)
-    collection = _collection(name, options["release"])
+    collection = _collection(name, options["collection"], options["release"])
     ids = _ids(options["docs"] or "", collection.corpus)
     documents = chosen(collection.corpus, ids, options["limit"])
     if options["dry_run"]:
@@ -112,10 +122,12 @@ def _ids(text: str, corpus: Iterable[CorpusDocument]) -> list[str]:
     return [doc_id for doc_id in text.split(",") if doc_id]
 
 
-def _collection(name: str | None, release: Path | None) -> Collection:
-    from nclue_dataset.collections import load_collection
-
-    return load_collection(name, release)
+def _collection(word: str | None, option: str | None, release: str | None) -> Collection:
+    if word and option:
+        raise UsageError(f"the collection is named twice: {word}, and --collection {option}")
+    if not (word or option or release):
+        raise UsageError("name a collection, for example: nclue reconstruct mini --out corpus")
+    return open_collection(word or option, release)
 
 
 def _run_step(
@@ -214,7 +226,7 @@ def _told(step: str, documents: list[CorpusDocument]) -> Iterator[Tell]:
     pace = Pace(step, len(documents), sum(known) if reads_pages else None)
     with progress(by_text=True) as bar:
         task = bar.add_task(pace.text(), total=pace.n_pages or pace.n_documents or None)
-        lines = Lines(quiet=bar.console.is_terminal)
+        lines = Lines(quiet=bar.console.is_terminal or is_quiet())
 
         def tell(event: Event) -> None:
             pace.add(event)

@@ -6,20 +6,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import click
-
-from nclue_cli.options import Decorator
 from nclue_core.errors import UsageError
 
 if TYPE_CHECKING:
     from nclue_dataset.release import Collection
-
-
-pages_option: Decorator = click.option(
-    "--pages", type=click.Path(path_type=Path, exists=True, file_okay=False),
-    help="Page texts: OUT of `nclue reconstruct` or `nclue construct`, or an ocr_ENGINE in it.  "
-    "[default: where they were made]",
-)  # fmt: skip
 
 
 def ocr_folder(pages: Path) -> Path:

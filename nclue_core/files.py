@@ -98,7 +98,12 @@ def atomic_write(path: Path) -> Iterator[BinaryIO]:
 
     The bytes go to a temporary name in the same folder, are flushed to disk and renamed at the
     end; if the block raises, the old file (if any) stays as it was and the temporary is removed.
+    A device or pipe (``/dev/stdout``) is written to, not replaced.
     """
+    if path.exists() and not path.is_file() and not path.is_dir():
+        with path.open("wb") as stream:
+            yield stream
+        return
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name[:100]}.{os.getpid()}.{secrets.token_hex(4)}.tmp")
     try:

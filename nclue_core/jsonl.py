@@ -135,6 +135,9 @@ def json_ready(value: Any) -> Any:
     return value
 
 
-def dump_json(value: Any) -> str:
-    """A result as indented JSON; what is undefined (NaN) becomes null."""
-    return json.dumps(json_ready(value), ensure_ascii=False, indent=2, allow_nan=False)
+def dump_json(value: Any, *, ascii_only: bool = False) -> str:
+    """A result as indented JSON; what is undefined (NaN) becomes null.
+
+    With ``ascii_only`` all other characters are escaped.
+    """
+    return json.dumps(json_ready(value), ensure_ascii=ascii_only, indent=2, allow_nan=False)

@@ -14,7 +14,14 @@ from nclue_metric import Judgments, QueryScores, common_support, score_grades
 from nclue_metric.scoring import defined_mean
 from nclue_stats.bootstrap import BootstrapResult, family_bootstrap
 from nclue_stats.inputs import FloatArray, IntArray, gold_families
-from nclue_stats.promotion import FirstJudged, first_judged, plausible_promotion, promotion_bound
+from nclue_stats.promotion import (
+    FirstJudged,
+    Scenario,
+    ScenarioResult,
+    break_even,
+    first_judged,
+    promotion_bound,
+)
 from nclue_stats.randomization import holm, max_t, paired_randomization
 
 MEASURES = ("score", "hit", "gold_ndcg")
@@ -45,19 +52,38 @@ class Contrast:
     hit: Delta
     gold_ndcg: Delta
     p_block: float  # of the Score, adjusted for all variants of the call (max-|T|, families)
-    p_holm: float  # Holm over the variants' p_family of the Score
+    p_holm: float  # Holm over the p_family of the Score of the call's variants; not over blocks
     base_outcomes: tuple[float, float, float]  # miss, subset-first, gold-first
     variant_outcomes: tuple[float, float, float]
     common_n: int  # queries where both have a gold hit
     base_d: float  # NaN where common_n is 0
     variant_d: float
     delta_d: float
+    delta_d_low: float  # NaN with fewer than two families in common: no interval
+    delta_d_high: float
+    common_families: int  # families among the common queries
+    delta_d_undefined: int  # replicates without a common query: not in the interval
     promotion_bounds: tuple[float, float, float]  # smallest delta Score for k = 1, 2, 3
-    break_even: float  # promotion probability at which the expected delta Score is 0; NaN if none
+    break_even: float  # promotion probability at which the expected delta Score changes sign
+    break_even_note: str  # a word for it, also where there is none and ``break_even`` is NaN
+    break_even_shown: str
+    promotions: tuple[ScenarioResult, ...]  # in the order of the scenarios given
 
     def to_json(self) -> dict[str, Any]:
         """The contrast as data; what is undefined is NaN (null in JSON)."""
-        return asdict(self)
+        data: dict[str, Any] = without_negative_zero(asdict(self))
+        return data
+
+
+def without_negative_zero(value: Any) -> Any:
+    """The same data in which -0.0 is 0.0."""
+    if isinstance(value, float):
+        return value + 0.0
+    if isinstance(value, dict):
+        return {key: without_negative_zero(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [without_negative_zero(item) for item in value]
+    return value
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,6 +108,7 @@ def compare_runs(
     n_resamples: int = 1_000,
     n_draws: int = 10_000,
     rng: int = 0,
+    scenarios: Sequence[Scenario] = (),
 ) -> list[Contrast]:
     """Compare variants with a base on the same queries.
 
@@ -91,13 +118,16 @@ def compare_runs(
         variants: Names and rankings of the variants, at least one.
         k: Cutoff.
         n_resamples: Replicates of the family bootstrap (percentile 95% intervals).
-        n_draws: Sign patterns of the randomization tests (two-sided, paired).
+        n_draws: Sign patterns of the randomization tests (two-sided, paired), and draws of each
+            promotion scenario.
         rng: Seed; every test starts from it, so that a contrast does not depend on its
             neighbours.
+        scenarios: Promotion scenarios that the Score is put through.
 
     Returns:
         One contrast per variant. ``p_block`` and ``p_holm`` take the variants given as the block
-        of endpoints that were tried. NDCG is compared over queries where it is defined.
+        of endpoints that were tried; the study's Holm runs over blocks, see
+        `nclue_stats.blocks`. NDCG is compared over queries where it is defined.
     """
     if not variants:
         raise UsageError("no variant to compare with the base")
@@ -118,9 +148,48 @@ def compare_runs(
     ]
     adjusted = holm([delta["score"].p_family for delta in deltas])
     return [
-        _contrast(scored_base, item, delta, families, float(p_block), p_holm)
+        _contrast(
+            scored_base,
+            item,
+            delta,
+            families,
+            adjusted=(float(p_block), p_holm),
+            ordering=_ordering(scored_base, item, families, n_resamples, rng),
+            promotions=_promotions(scored_base, item, scenarios, n_draws, rng),
+        )
         for item, delta, p_block, p_holm in zip(scored, deltas, block.pvalues, adjusted)
     ]
+
+
+def common_ordering_interval(
+    base: QueryScores,
+    variant: QueryScores,
+    families: IntArray,
+    *,
+    n_resamples: int = 1_000,
+    rng: int = 0,
+) -> dict[str, Any]:
+    """Family-bootstrap interval of delta D, a ratio over the drawn families.
+
+    A replicate is delta D over the common queries (both systems have a gold hit) of the drawn
+    families; replicates without one are undefined and counted. With fewer than two families among
+    the common queries there is no interval (NaN).
+
+    Returns:
+        ``delta_d_low``, ``delta_d_high`` (fractions), ``common_families`` and
+        ``delta_d_undefined`` (replicates).
+    """
+    both = (base.hit > 0) & (variant.hit > 0)
+    n_families = len(np.unique(families[both]))
+    values = np.where(both, variant.score - base.score, np.nan)
+    found = family_bootstrap(values, families, n_resamples=n_resamples, rng=rng)
+    informative = n_families > 1
+    return {
+        "delta_d_low": float(found.low[0]) if informative else math.nan,
+        "delta_d_high": float(found.high[0]) if informative else math.nan,
+        "common_families": n_families,
+        "delta_d_undefined": int(found.n_undefined[0]),
+    }
 
 
 def family_intervals(
@@ -185,27 +254,51 @@ def _contrast(
     variant: _Scored,
     deltas: Mapping[str, Delta],
     families: IntArray,
-    p_block: float,
-    p_holm: float,
+    *,
+    adjusted: tuple[float, float],
+    ordering: Mapping[str, Any],
+    promotions: tuple[ScenarioResult, ...],
 ) -> Contrast:
     common_n, base_d, variant_d, delta_d = common_support(base.scores, variant.scores)
     bounds = [100 * promotion_bound(base.first, variant.first, k).bound for k in (1, 2, 3)]
+    even = break_even(base.first, variant.first)
     return Contrast(
         base=base.name,
         variant=variant.name,
         n_queries=len(base.scores.score),
         n_families=int(families.max()) + 1,
         **deltas,
-        p_block=p_block,
-        p_holm=p_holm,
+        p_block=adjusted[0],
+        p_holm=adjusted[1],
         base_outcomes=_outcomes(base.scores),
         variant_outcomes=_outcomes(variant.scores),
         common_n=common_n,
         base_d=base_d,
         variant_d=variant_d,
         delta_d=delta_d,
+        **ordering,
         promotion_bounds=(bounds[0], bounds[1], bounds[2]),
-        break_even=plausible_promotion(base.first, variant.first, 0.0, n_draws=1).break_even,
+        break_even=even.probability,
+        break_even_note=even.note,
+        break_even_shown=str(even),
+        promotions=promotions,
+    )
+
+
+def _ordering(
+    base: _Scored, variant: _Scored, families: IntArray, n_resamples: int, rng: int
+) -> dict[str, Any]:
+    return common_ordering_interval(
+        base.scores, variant.scores, families, n_resamples=n_resamples, rng=rng
+    )
+
+
+def _promotions(
+    base: _Scored, variant: _Scored, scenarios: Sequence[Scenario], n_draws: int, rng: int
+) -> tuple[ScenarioResult, ...]:
+    return tuple(
+        scenario.apply(base.first, variant.first, n_draws=n_draws, rng=rng)
+        for scenario in scenarios
     )
 
 

@@ -311,7 +311,7 @@ def test_a_construction_with_a_judge_can_be_repeated_offline(serve, tmp_path, ca
     server = serve(answer=obliging)
     out = tmp_path / "out"
     call = ["construct", "--pages", str(pages), "--corpus", str(corpus), "--out", str(out)]
-    call += ["--judge-url", server.url("openai"), "--judge-model", "model-1"]
+    call += ["--name", "own", "--judge-url", server.url("openai"), "--judge-model", "model-1"]
     assert main(call) == 0
     kept = {row.value["condition"]["name"] for row in read_jsonl(out / "kept.jsonl")}
     assert "Grievance Mechanism" in kept

@@ -25,7 +25,7 @@ import math
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import pairwise
+from itertools import groupby, pairwise
 from pathlib import Path
 from typing import Any
 
@@ -59,6 +59,8 @@ class Run:
     rankings: dict[str, list[str]]  # best first
     ties: str  # the rule that ordered equal scores
     n_tied: int = 0  # documents whose score equals that of a neighbour in the ranking
+    # Per query the groups of documents with equal scores, in the order of the ranking.
+    tied: dict[str, list[list[str]]] = field(default_factory=dict)
     n_repeats_dropped: int = 0  # with repeats="first"
     # Surfaced pages, for page support: query_id -> doc_id -> (1-based page, score), if any.
     pages: dict[str, dict[str, list[tuple[int, float]]]] = field(default_factory=dict)
@@ -497,8 +499,10 @@ def _ordered(run: Run, listings: dict[str, _Listing], source: str, repeats: str)
     for query_id, listing in listings.items():
         ranking = listing.doc_ids
         if listing.scores is not None:
-            ranking, ties_here = _by_score(listing, run.ties)
-            tied += ties_here
+            ranking, groups = _by_score(listing, run.ties)
+            if groups:
+                run.tied[query_id] = groups
+                tied += sum(map(len, groups))
         if len(set(ranking)) < len(ranking):
             if repeats == "error":
                 raise RunFormatError(repeated_document(query_id, ranking), source)
@@ -514,16 +518,15 @@ def _ordered(run: Run, listings: dict[str, _Listing], source: str, repeats: str)
     return replace(run, n_tied=tied, n_repeats_dropped=dropped)
 
 
-def _by_score(listing: _Listing, ties: str) -> tuple[list[str], int]:
+def _by_score(listing: _Listing, ties: str) -> tuple[list[str], list[list[str]]]:
+    """The ranking, and its groups of equal scores."""
     scores = listing.scores or []
-    pairs = list(pairwise(scores))
-    if ties == "input" and all(a > b for a, b in pairs):
-        return listing.doc_ids, 0
+    if ties == "input" and all(a > b for a, b in pairwise(scores)):
+        return listing.doc_ids, []
     order = list(range(len(scores)))
     if ties == "trec_eval":
         order.sort(key=lambda i: listing.doc_ids[i], reverse=True)
     order.sort(key=lambda i: -scores[i])
-    ranked = [scores[i] for i in order]
-    equal_next = [a == b for a, b in pairwise(ranked)] + [False]
-    tied = sum(here or before for here, before in zip(equal_next, [False, *equal_next]))
+    groups = (list(equal) for _, equal in groupby(order, scores.__getitem__))
+    tied = [[listing.doc_ids[i] for i in group] for group in groups if len(group) > 1]
     return [listing.doc_ids[i] for i in order], tied

@@ -80,6 +80,7 @@ def find_pdfs(folder: Path, name: str) -> tuple[list[CorpusDocument], dict[str, 
         rows.append(CorpusDocument(
             doc_id=doc_id, source=source, title=path.stem, pdf_url=None, landing_url=None,
             sha256=sha256, n_bytes=path.stat().st_size, n_pages=n_pages, license=None,
+            terms=None,
         ))  # fmt: skip
     if not rows:
         what = f"none of {len(left_out)} PDFs can be used: {left_out[0]}" if left_out else "no PDF"
