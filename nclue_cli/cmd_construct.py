@@ -33,16 +33,16 @@ _OCR_ENGINES = ("text", "auto", "tesseract", "mineru")
     invoke_without_command=True,
 )  # fmt: skip
 @click.option("--pdfs", metavar="DIR", type=InputPath(directory=True),
-              help="Your PDFs, subfolders included; a subfolder is a source of documents.")  # fmt: skip
+              help="Your PDFs; a subfolder is a source of documents.")  # fmt: skip
 @click.option("--name", metavar="NAME",
-              help="Of the benchmark; its query IDs begin with it. Needed here or in --settings.")  # fmt: skip
+              help="Of the benchmark; its query IDs begin with it.")  # fmt: skip
 @pages_option()
 @click.option("--corpus", metavar="FILE", type=InputPath(),
               help="The documents: one JSON object a line with doc_id and source.")  # fmt: skip
 @click.option("--out", type=click.Path(path_type=Path, file_okay=False),
               help="Folder of the steps' files; the benchmark comes to OUT/release.")  # fmt: skip
 @click.option("--ocr", "ocr_engine", type=click.Choice(_OCR_ENGINES), default="text",
-              show_default=True, help="How --pdfs are read: text takes their text layer.")  # fmt: skip
+              show_default=True, help="How --pdfs are read; text: their text layer.")  # fmt: skip
 @click.option("--lang", default="eng", show_default=True, help="Languages, as Tesseract's.")
 @click.option("--jobs", type=click.IntRange(1), help="Processes that read.  [default: cores]")
 @click.option("--settings", "--config", "config_path", metavar="FILE", type=InputPath(),
@@ -63,7 +63,7 @@ _OCR_ENGINES = ("text", "auto", "tesseract", "mineru")
 @click.option("--judge-temperature", metavar="T|none", help="[default: 0; left out if refused]")
 @click.option("--judge-json", is_flag=True, help="Ask the server for JSON (response_format).")
 @click.option("--judge-price", metavar="IN,OUT",
-              help="Dollars per million tokens of requests and replies, for the cost shown.")  # fmt: skip
+              help="Dollars per million tokens sent and received, for the cost.")  # fmt: skip
 @click.option("--judge-frozen", is_flag=True, help="Only use replies cached in OUT/judge_cache.")
 @click.option("--rejects", is_flag=True, help="List what the gate rejected, and stop.")
 @json_option

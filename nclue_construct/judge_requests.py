@@ -45,7 +45,7 @@ class Endpoint:
     attempts: int = 4
     max_wait_s: float = 30.0
     max_tokens: int = 1_000
-    token_field: str | None = "max_tokens"
+    token_field: str | None = "max_tokens"  # noqa: S105
     temperature: float | None = 0
     json_mode: bool = False
 

@@ -103,7 +103,7 @@ class LlmJudge:
         if verdict == "SPLIT":
             return self._split(condition)
         kept = [condition] if verdict == "KEEP" else []
-        return Decision(condition.name, verdict, "judge" if reason else "", reason), kept
+        return Decision(condition.name, verdict, "" if verdict == "KEEP" else "judge", reason), kept
 
     def _split(self, condition: Condition) -> tuple[Decision, list[Condition]]:
         wordings = (*condition.surfaces, *condition.acronyms)

@@ -109,17 +109,24 @@ class Construction:
     @cached_property
     def documents(self) -> dict[str, list[ZonedPage]]:
         """Pages of the documents used, by doc_id, in order."""
-        chosen = {}
+        chosen, left = {}, []
         for doc_id in sorted(self.corpus):
             pages = list(zone_document(read_document(self.pages_folder, doc_id)))
             if pages and self._is_readable(pages):
                 chosen[doc_id] = pages
+            else:
+                silent = sum(1 for page in pages if not page.is_readable)
+                left.append(f"{doc_id} ({silent} of {len(pages)})" if pages else doc_id)
         if not chosen:
             raise InputError(
                 "no document of the corpus has page texts here", path=self.pages_folder
             )
-        left_out = len(self.corpus) - len(chosen)
-        self.say(f"{len(chosen)} documents, {left_out} left out (no text, or unreadable pages)")
+        self.say(f"{len(chosen)} documents, {len(left)} left out (no text, or unreadable pages)")
+        if left:
+            more = f" and {len(left) - 5} more" if len(left) > 5 else ""
+            self.say(
+                f"left out, unreadable pages in brackets: {', '.join(left[:5])}{more}; OCR helps"
+            )
         return chosen
 
     def _is_readable(self, pages: Sequence[ZonedPage]) -> bool:

@@ -35,9 +35,11 @@ from nclue_core.letters import APOSTROPHES, IGNORED, SOFT_BREAK, fold, in_class
 MAX_PHRASE_CHARS = 120
 _SIGN = r"(?:\+{1,2}(?![\w+])|(?<![^\W\d_]{2})\#(?![\w#]))?"
 _ASCII_WORD = re.compile(rf"[a-zA-Z]+{_SIGN}|\d+")
-_BARRIER = re.compile(
-    r"[.;:!?|/•●▪()\[\]{}<>\t\u3001\u3002\u00b7\u2025\u061b\u061f\u060c\u06d4\u0964\u0965\u0589\u00bf\u00a1\u3008-\u3011\u3014-\u301b]|\n[ \t]*\n|\s[-\u2013\u2014]+\s"
+_OTHER_MARKS = (  # of other scripts: commas, full stops, question marks, brackets, dots
+    "\u00a1\u00b7\u00bf\u0589\u060c\u061b\u061f\u06d4\u0964\u0965\u2025"
+    "\u3001\u3002\u3008-\u3011\u3014-\u301b"
 )
+_BARRIER = re.compile(rf"[.;:!?|/•●▪()\[\]{{}}<>\t{_OTHER_MARKS}]|\n[ \t]*\n|\s[-\u2013\u2014]+\s")
 _HEAD = 4  # letters by which phrases are looked up first
 
 

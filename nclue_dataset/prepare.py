@@ -135,7 +135,8 @@ def _keep_copy(release: Release, name: str, origin: str, force: bool) -> tuple[R
     with tempfile.TemporaryDirectory(prefix=".keeping-", dir=target.parent) as staging:
         building = Path(staging) / "release"
         place = _place(origin)
-        extra = {"version": release.version, "prepared_from": place}
+        kept = {key: release.manifest[key] for key in ("license",) if key in release.manifest}
+        extra = {"version": release.version, "prepared_from": place, **kept}
         write_release(building, {name: collection}, extra)
         replaced = _replaced(read_release(building), name, place, force)
         if target.exists():

@@ -302,7 +302,7 @@ def obliging(body):
             "REJECT" if "on: Seed Certification" in question else "KEEP"
         )))  # fmt: skip
     text = question.partition("<text>\n")[2].partition("\n</text>")[0]
-    quote = text.split(".")[1]
+    quote = text[:60]
     return (200, {}, openai_reply(json.dumps({"holds": True, "evidence": quote})))
 
 
