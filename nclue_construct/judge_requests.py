@@ -172,7 +172,8 @@ def _mentioned(text: str) -> list[str]:
     """The parameters that a message speaks of, in its order."""
     names = r"\b(max_tokens|max_completion_tokens|temperature|response_format)\b"
     found = re.findall(names, text)
-    return [*found, "system"] if re.search(r"\bsystem\b.{0,20}\b(role|message)", text) else found
+    system = re.search(r"\b(?:system|developer)\W.{0,20}\b(?:role|message|instruction)", text, re.I)
+    return [*found, "system"] if system else found
 
 
 def option_hint(text: str) -> str:

@@ -118,9 +118,10 @@ class Construction:
                 silent = sum(1 for page in pages if not page.is_readable)
                 left.append(f"{doc_id} ({silent} of {len(pages)})" if pages else doc_id)
         if not chosen:
-            raise InputError(
-                "no document of the corpus has page texts here", path=self.pages_folder
-            )
+            why = "no document of the corpus has page texts here"
+            if any("(" in item for item in left):
+                why = f"every document has too many pages without text, as {left[0]}; OCR helps"
+            raise InputError(why, path=self.pages_folder)
         self.say(f"{len(chosen)} documents, {len(left)} left out (no text, or unreadable pages)")
         if left:
             more = f" and {len(left) - 5} more" if len(left) > 5 else ""
