@@ -68,7 +68,7 @@ _OCR_ENGINES = ("text", "auto", "tesseract", "mineru")
 @click.option("--rejects", is_flag=True, help="List what the gate rejected, and stop.")
 @json_option
 @click.pass_context
-def command(ctx: click.Context, **options: Any) -> None:
+def command(ctx: click.Context, /, **options: Any) -> None:
     """Build a benchmark from a folder of PDFs: --pdfs DIR --name NAME --out BENCH.
 
     The PDFs stay where they are. They are read once, into OUT/ocr_text; OUT/corpus.jsonl lists

@@ -51,7 +51,7 @@ def command(
     with release_folder(release) as source:
         held = tuple(read_release(source).collections) if source else ("mini",)
         found = [load_collection(name, source) for name in collections or held]
-        files = export(found, target, license=_license(source, collections or held))
+        files = export(found, target, licence=_license(source, collections or held))
     if as_json:
         print_json([asdict(file) for file in files])
         return

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import json
 import re
 import shutil
@@ -18,19 +20,27 @@ from nclue_dataset.prepare import prepare
 from nclue_dataset.release import read_release
 from tiny_release import edit_rows, tiny_collection, write_tiny
 
+BUILD = "nclue construct --pdfs papers --name works --out bench"
+
 
 @pytest.fixture(scope="module")
-def work(tmp_path_factory):
-    """A folder with PDFs (one of them damaged), and the benchmark built from it."""
+def built(tmp_path_factory):
+    """A folder with PDFs and the benchmark built from it, and what was printed."""
     folder = tmp_path_factory.mktemp("work")
     write_pdfs(folder / "papers")
-    (folder / "papers" / "broken.pdf").write_text("<html>not found</html>")
-    (folder / "papers" / "beta" / "Rapport été.PDF").write_bytes(
-        (folder / "papers" / "alpha" / "report 00.pdf").read_bytes()
-    )
-    assert main(["construct", "--pdfs", str(folder / "papers"), "--name", "works",
-                 "--out", str(folder / "bench"), "--jobs", "1"]) == 0  # fmt: skip
-    return folder
+    with (
+        pytest.MonkeyPatch.context() as patch,
+        contextlib.redirect_stderr(io.StringIO()) as err,
+        contextlib.redirect_stdout(io.StringIO()) as out,
+    ):
+        patch.chdir(folder)
+        assert main(BUILD.split()[1:]) == 0
+    return folder, err.getvalue() + out.getvalue()
+
+
+@pytest.fixture(scope="module")
+def work(built):
+    return built[0]
 
 
 def rows(path):
@@ -58,33 +68,36 @@ def test_the_ids_and_the_release_carry_the_name(work, capsys):
     assert "0 errors" in capsys.readouterr().out
 
 
-def test_a_second_run_reads_nothing_again(work, capsys):
+def test_a_second_run_reads_nothing_again(work, tmp_path, capsys):
+    papers = tmp_path / "papers"
+    shutil.copytree(work / "papers", papers)
+    (papers / "broken.pdf").write_text("<html>not found</html>")
+    shutil.copy(papers / "alpha" / "report 00.pdf", papers / "beta" / "Rapport été.PDF")
     page = work / "bench" / "ocr_text" / "report_00" / "1.json"
     before = page.stat().st_mtime_ns
-    assert main(["construct", "--pdfs", str(work / "papers"), "--name", "works",
+    assert main(["construct", "--pdfs", str(papers), "--name", "works",
                  "--out", str(work / "bench")]) == 0  # fmt: skip
     said = capsys.readouterr().err
     assert "left out: broken.pdf: " in said
-    assert "the same file as" in said
+    assert "the same file as alpha/report 00.pdf" in said
     assert "mine: unchanged" in said
     assert page.stat().st_mtime_ns == before
 
 
-def test_the_card_shows_what_the_commands_print(work, project_dir, capsys, monkeypatch):
+def test_the_card_shows_what_the_commands_print(built, project_dir, capsys, monkeypatch):
     card = (project_dir / "cards" / "construct.md").read_text(encoding="utf-8")
     sessions = re.findall(r"```console\n(.*?)```", card, re.S)
     shown = [part for text in sessions for part in re.split(r"^\$ ", text, flags=re.M) if part]
-    assert len(shown) >= 4
-    place = work / "as_in_the_card"
-    shutil.copytree(work / "papers", place / "papers")
-    for extra in ("broken.pdf", "beta/Rapport été.PDF"):
-        (place / "papers" / extra).unlink()
-    monkeypatch.chdir(place)
+    assert len(shown) == 5
+    work, printed_by_build = built
+    monkeypatch.chdir(work)
     for part in shown:
         command, _, expected = part.partition("\n")
-        main([*command.removeprefix("nclue ").split()])
+        if command != BUILD:
+            main(command.split()[1:])
         printed = capsys.readouterr()
-        assert steady(printed.err + printed.out) == steady(expected), command
+        text = printed_by_build if command == BUILD else printed.err + printed.out
+        assert steady(text) == steady(expected), command
 
 
 def steady(text):

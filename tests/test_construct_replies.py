@@ -1,7 +1,8 @@
-"""Endpoints as they are today: what their replies say, what they refuse, what it costs (N13, N15)."""
+"""Endpoints as they are today: what their replies say, what they refuse, what it costs."""
 
 from __future__ import annotations
 
+import contextlib
 import json
 
 import pytest
@@ -57,7 +58,8 @@ CALL = {"function": {"name": "answer", "arguments": KEEP}}
         openai_reply('{"verdict":"KEEP","reason":null}'),
         openai_reply(f'Reject {{"verdict":"REJECT"}}? No.</think>{KEEP}'),
         openai_reply([{"type": "thinking", "thinking": '{"verdict":"REJECT"}'},
-                      {"type": "text", "text": '{"verdict":'}, {"type": "text", "text": '"KEEP"}'}]),
+                      {"type": "text", "text": '{"verdict":'},
+                      {"type": "text", "text": '"KEEP"}'}]),
         openai_reply(f"<|channel|>analysis<|message|>x {{<|channel|>final<|message|>{KEEP}"),
         openai_reply('{"verdict": " keep "}'),
         openai_reply(f'{{"confidence": 1}} {KEEP} I hope this helps {{smile}}.'),
@@ -113,10 +115,8 @@ def test_the_anthropic_protocol_has_the_same_forms(serve, tmp_path):
 
 @given(st.text(alphabet='{}":,[]abKEP<think/> \n\\', max_size=60))
 def test_any_text_gives_objects_or_is_malformed(text):
-    try:
+    with contextlib.suppress(Malformed):
         assert all(isinstance(value, dict) for value in objects_in(text))
-    except Malformed:
-        pass
 
 
 @given(st.binary(max_size=60) | st.recursive(

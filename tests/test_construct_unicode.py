@@ -1,5 +1,7 @@
 """Words and wordings follow Unicode: typesetting joins nothing, and different words stay apart."""
 
+# ruff: noqa: RUF001 (letters of other scripts are the point)
+
 from __future__ import annotations
 
 import re

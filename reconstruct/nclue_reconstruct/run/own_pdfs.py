@@ -14,9 +14,9 @@ from pathlib import Path
 from nclue_core.errors import InputError
 from nclue_core.files import sha256_file, unsafe_id_reason
 from nclue_core.schema import CorpusDocument
-from nclue_reconstruct.outcome import OK, DocumentOutcome
+from nclue_reconstruct.outcome import OK, DocumentError, DocumentOutcome
 from nclue_reconstruct.read.engines import Engine
-from nclue_reconstruct.read.pdf_open import DocumentError, open_pdf
+from nclue_reconstruct.read.pdf_open import open_pdf
 from nclue_reconstruct.run.pipeline import Parallel, ocr_documents
 from nclue_reconstruct.run.progress import Tell, silent
 from nclue_reconstruct.run.workspace import Workspace
