@@ -244,6 +244,7 @@ def _told(step: str, documents: list[CorpusDocument]) -> Iterator[Tell]:
 def _write_pages(collection: Collection, workspace: Workspace, engine: str, write_md: bool) -> None:
     from nclue_core.files import id_of_file_name, sha256_file
     from nclue_dataset.cache import prepare_tables
+    from nclue_dataset.paths import remember_pages
     from nclue_reconstruct.run import pages_out
 
     folder = workspace.ocr(engine)
@@ -264,6 +265,7 @@ def _write_pages(collection: Collection, workspace: Workspace, engine: str, writ
         pages_out.page_features(),
         sha256_file(path),
     )
+    remember_pages(collection.name, workspace.root)
     say(f'{path}: {count:,} pages; load_dataset("nclue", "{config}") loads them on this machine')
 
 

@@ -257,7 +257,7 @@ def test_a_split_is_asked_for_and_must_be_a_partition(serve, tmp_path):
     assert "exactly once" in server.requests[2][2]["messages"][1]["content"]
 
 
-@pytest.mark.parametrize("text", ["maybe", "[]", '{"verdict": "yes"}', '{"verdict": "KEEP"} ok'])
+@pytest.mark.parametrize("text", ["maybe", "[]", '{"verdict": "yes"}', '{"verdict": "KEEP"'])
 def test_malformed_verdicts_are_asked_again_and_then_rejected(serve, tmp_path, text):
     judging, server = judge(serve, tmp_path, text, text + " ", text + "  ")
     decision, kept = judging.judge_condition(searched(), PAGES)
@@ -302,7 +302,7 @@ def obliging(body):
             "REJECT" if "on: Seed Certification" in question else "KEEP"
         )))  # fmt: skip
     text = question.partition("<text>\n")[2].partition("\n</text>")[0]
-    quote = text.split(".")[1]
+    quote = text[:60]
     return (200, {}, openai_reply(json.dumps({"holds": True, "evidence": quote})))
 
 
@@ -311,7 +311,7 @@ def test_a_construction_with_a_judge_can_be_repeated_offline(serve, tmp_path, ca
     server = serve(answer=obliging)
     out = tmp_path / "out"
     call = ["construct", "--pages", str(pages), "--corpus", str(corpus), "--out", str(out)]
-    call += ["--judge-url", server.url("openai"), "--judge-model", "model-1"]
+    call += ["--name", "own", "--judge-url", server.url("openai"), "--judge-model", "model-1"]
     assert main(call) == 0
     kept = {row.value["condition"]["name"] for row in read_jsonl(out / "kept.jsonl")}
     assert "Grievance Mechanism" in kept

@@ -18,11 +18,13 @@ from typing import Any
 import pytest
 
 from http_server import Answer, Seen, Server
-from nclue_reconstruct.fetch.addresses import address_problem
-from nclue_reconstruct.fetch.hosts import HostLimit, Hosts, polite_address
+from nclue_http.addresses import address_problem
+from nclue_http.client import retry_after
+from nclue_http.hosts import HostLimit, Hosts
+from nclue_reconstruct.fetch.hosts import polite_address
 from nclue_reconstruct.fetch.pdf_store import existing
 from nclue_reconstruct.fetch.states import FetchResult
-from nclue_reconstruct.fetch.transfer import Fetcher, FetchSettings, retry_after
+from nclue_reconstruct.fetch.transfer import Fetcher, FetchSettings
 
 PDF = b"%PDF-1.4\n" + bytes(range(256)) * 8 + b"\n%%EOF\n"
 SHA = hashlib.sha256(PDF).hexdigest()

@@ -13,6 +13,8 @@ from typing import IO, Any
 
 import requests
 
+from nclue_http.client import is_coded
+
 BLOCK = 1 << 19  # larger ones are no faster, and are lost when a run is killed
 
 
@@ -120,11 +122,6 @@ class Part:
         except (OSError, ValueError, KeyError, TypeError):
             return None
         return validator if isinstance(validator, str) else None
-
-
-def is_coded(response: requests.Response) -> bool:
-    """Whether the bytes on the wire are not the bytes of the file."""
-    return response.headers.get("content-encoding", "").strip().lower() not in ("", "identity")
 
 
 def _validator_of(response: requests.Response) -> str | None:

@@ -15,8 +15,8 @@ from urllib.parse import quote
 from nclue_core.errors import InputError
 from nclue_core.files import SHA256_PATTERN, file_name
 from nclue_core.schema import CorpusDocument
+from nclue_http.addresses import literal_problem
 from nclue_reconstruct.fetch import pmc, pmc_packages
-from nclue_reconstruct.fetch.addresses import literal_problem
 from nclue_reconstruct.fetch.hosts import polite_address
 from nclue_reconstruct.fetch.pdf_store import copy_from, existing, remember
 from nclue_reconstruct.fetch.states import (
@@ -61,7 +61,17 @@ def judge(
         reason = f"only a web page is known: {where}; get the PDF, and use --mirror"
         return FetchResult(LANDING_ONLY, reason)
     problem = literal_problem(document.pdf_url, allow_private=allow_private)
-    return FetchResult(UNSAFE_URL, f"{document.pdf_url}: {problem}") if problem else None
+    if problem is None:
+        return None
+    return FetchResult(UNSAFE_URL, f"{document.pdf_url}: {problem}{_remedy(document.pdf_url)}")
+
+
+def _remedy(url: str) -> str:
+    """What to do about an address that may not be fetched."""
+    if url.lower().startswith("ftp:"):
+        place = f"PMC files are at {pmc.CLOUD_SERVICE} now, see --resolve-pmc-oa"
+        return f"; ftp is not served any more: {place}"
+    return "" if literal_problem(url, allow_private=True) else " (allow it with --allow-private)"
 
 
 def is_mirror_url(mirror: str) -> bool:
