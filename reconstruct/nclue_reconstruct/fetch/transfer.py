@@ -199,7 +199,8 @@ class Fetcher:
             except FetchError as err:
                 wait_s = self._next_wait(err, attempt, wanted.deadline)
                 if wait_s is None:
-                    return err.result(attempt, time.monotonic() - began)
+                    asked = attempt - err.is_final  # a host that is left alone was not asked
+                    return err.result(asked, time.monotonic() - began)
                 if err.state == RATE_LIMITED:
                     self.hosts.pause(err.url or url, wait_s)
                 self._sleep(wait_s)
@@ -270,7 +271,7 @@ class Fetcher:
     def _next_wait(self, failure: FetchError, attempt: int, deadline: float) -> float | None:
         """Seconds to wait before another try; None if there is none."""
         exhausted = attempt >= self.settings.attempts or self._stopped.is_set()
-        if failure.state not in RETRIED or exhausted:
+        if failure.state not in RETRIED or failure.is_final or exhausted:
             return None
         wait_s = failure.wait_s
         if wait_s is None:
@@ -379,7 +380,8 @@ class _Body:
             raise FetchError(NOT_PDF, f"{self.url}: {self._described(head, kind)}", url=self.url)
         missing = self._missing(tail)
         if missing is not None:
-            self._part.discard()
+            if self._framed:  # else the rest may come
+                self._part.discard()
             raise FetchError(TRUNCATED, f"{self.url}: {missing}")
         if self._expected is not None or self._n_bytes > (self._recorded or self._n_bytes):
             raise self._changed()
