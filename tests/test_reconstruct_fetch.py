@@ -17,6 +17,7 @@ from typing import Any
 
 import pytest
 
+import http_server
 from http_server import Answer, Seen, Server
 from nclue_http.addresses import address_problem
 from nclue_http.client import retry_after
@@ -62,11 +63,7 @@ def client(tmp_path: Path) -> Client:
 
 def ranged(seen: Seen) -> Answer:
     """A server that honours ranges."""
-    start = int(seen.headers.get("range", "bytes=0-")[6:].rstrip("-"))
-    if not start:
-        return Answer(200, PDF, ETAG)
-    content_range = f"bytes {start}-{len(PDF) - 1}/{len(PDF)}"
-    return Answer(206, PDF[start:], {**ETAG, "Content-Range": content_range})
+    return http_server.ranged(PDF, seen, ETAG)
 
 
 def test_a_good_file_gets_its_final_name_and_is_not_fetched_again(

@@ -158,10 +158,10 @@ def _doc_id(row: Row, path: Path) -> str:
     """The ID of a row of the manifest, if the row is one."""
     doc_id = row.value.get("doc_id")
     outcomes = [value for name, value in row.value.items() if name != "doc_id"]
-    told = [(one.get("state"), one.get("reason")) for one in outcomes if isinstance(one, dict)]
+    told = [(one.get("state"), one.get("reason", "")) for one in outcomes if isinstance(one, dict)]
     fine = len(told) == len(outcomes) and all(isinstance(text, str) for one in told for text in one)
     if not isinstance(doc_id, str) or not fine:
-        message = "expected a doc_id, and a state and a reason for each step"
+        message = "expected a doc_id, and for each step a state and a reason"
         raise InputError(message, path=path, line=row.line)
     return doc_id
 
@@ -215,7 +215,10 @@ def summary(workspace: Workspace, documents: Iterable[CorpusDocument]) -> dict[s
             if found["state"] == "ok":
                 done += 1
             else:
-                failed[document.doc_id] = {"state": found["state"], "reason": found["reason"]}
+                failed[document.doc_id] = {
+                    "state": found["state"],
+                    "reason": found.get("reason", ""),
+                }
         steps[step] = {
             "done": done,
             "failed": len(failed),
