@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from nclue_core.errors import InputError
+from nclue_core.errors import InputError, UsageError
 from nclue_core.files import SHA256_PATTERN, file_name, open_own
 from nclue_core.schema import CorpusDocument
 from nclue_http.addresses import literal_problem
@@ -358,7 +358,7 @@ def _get(document: CorpusDocument, source: DocumentSource) -> FetchResult:
     """One document; what nobody expected loses it alone, a bad disk ends the run."""
     try:
         return source.get(document)
-    except OSError:
+    except (OSError, UsageError):  # of the disk, or a folder that leads elsewhere
         raise
     except Exception as err:
         text = f"{document.pdf_url}: {type(err).__name__}: {err}"
