@@ -48,8 +48,8 @@ class Client:
         self.fetcher = Fetcher(FetchSettings(**options), hosts, sleep=self.waits.append)
         self.target = tmp_path / "pdfs" / "doc.pdf"
 
-    def get(self, url: str, sha256: str | None = SHA) -> FetchResult:
-        return self.fetcher.fetch(url, self.target, sha256)
+    def get(self, url: str, sha256: str | None = SHA, n_bytes: int | None = None) -> FetchResult:
+        return self.fetcher.fetch(url, self.target, sha256, n_bytes=n_bytes)
 
     def leftovers(self) -> list[str]:
         names = [path.name for path in self.target.parent.iterdir() if path.is_file()]
@@ -475,7 +475,7 @@ def test_recorded_servers(name: str, shared_dir: Path, tmp_path: Path) -> None:
         if served.precondition:
             fixture = shared_dir / "cases" / "fixtures" / "tiny3.pdf"
             part_file(client, row["url"], fixture.read_bytes()[:400])
-        result = client.get(row["url"], row.get("sha256"))
+        result = client.get(row["url"], row.get("sha256"), row.get("bytes"))
     finally:
         served.shutdown()
         served.server_close()
