@@ -247,7 +247,8 @@ def _told(step: str, documents: list[CorpusDocument]) -> Iterator[Tell]:
             pace.add(event)
             done = pace.pages if pace.n_pages else pace.documents
             bar.update(task, description=pace.text(), completed=done)
-            if event.state not in (None, "ok") and event.reason not in told:
+            is_told = step == "fetch" and event.reason in told
+            if event.state not in (None, "ok") and not is_told:
                 told.add(event.reason)
                 message = f"{step}: {event.doc_id}: {event.state}: {event.reason}"
                 bar.console.print(message, markup=False, soft_wrap=True)

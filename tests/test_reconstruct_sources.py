@@ -24,6 +24,7 @@ from nclue_reconstruct.fetch.content import has_end, kind_of
 from nclue_reconstruct.fetch.states import FetchResult
 from nclue_reconstruct.fetch.transfer import Fetcher, FetchSettings
 from nclue_reconstruct.run.fetching import fetch_documents
+from nclue_reconstruct.run.pipeline import verify_documents
 from nclue_reconstruct.run.workspace import Workspace, chosen
 from tiny_release import tiny_collection
 
@@ -106,6 +107,31 @@ def test_a_file_in_a_folder_that_is_too_short_is_incomplete_too(tmp_path: Path) 
     rows = [document("a", "http://example.org/a.pdf")]
     result = fetch_documents(rows, Workspace(tmp_path / "out"), fetcher(), mirror=str(tmp_path))
     assert (result["a"].state, "of 2,1" in result["a"].reason) == ("truncated", True)
+
+
+def test_a_file_that_is_there_and_too_short_is_fetched_again(
+    server: Server, tmp_path: Path
+) -> None:
+    server.answers["/a.pdf"] = [Answer(200, PDF)]
+    rows = [document("a", f"{server.base}/a.pdf", sha256=None)]
+    workspace = Workspace(tmp_path)
+    workspace.pdf("a").parent.mkdir()
+    workspace.pdf("a").write_bytes(SHORTER)
+    assert verify_documents(rows, workspace)["a"].state == "truncated"
+    assert fetch_documents(rows, workspace, fetcher())["a"].attempts == 1
+    assert workspace.pdf("a").read_bytes() == PDF
+    assert verify_documents(rows, workspace)["a"].state == "ok"
+
+
+def test_a_slow_host_that_answers_is_not_one_that_refuses(server: Server, tmp_path: Path) -> None:
+    server.otherwise = lambda seen: Answer(200, PDF, trickle="body")
+    rows = [document(f"d{i}", f"{server.base}/{i}.pdf") for i in range(8)]
+    eight = Hosts({}, HostLimit(8, 0.0))
+    with fetcher(eight, total_timeout_s=0.3) as opened:
+        results = fetch_documents(rows, Workspace(tmp_path), opened)
+    assert {result.state for result in results.values()} == {"timeout"}
+    with eight.turn(server.base):  # still open
+        pass
 
 
 BOM = b"\xef\xbb\xbf"

@@ -23,22 +23,30 @@ from nclue_reconstruct.fetch.states import (
 )
 
 
-def existing(target: Path, sha256: str | None, *, rehash: bool = False) -> tuple[int, str] | None:
+def existing(
+    target: Path, sha256: str | None, *, n_bytes: int | None = None, rehash: bool = False
+) -> tuple[int, str] | None:
     """Size and hash of a file that is there and right; a wrong one is set aside.
 
     The hash recorded beside it counts while size and time are as they were recorded.
+
+    Args:
+        target: The file.
+        sha256: It must have this hash; None where none is recorded.
+        n_bytes: It must have this size, where no hash is recorded.
+        rehash: Hash it in any case.
     """
     if not target.is_file():
         return None
     known = None if rehash else recalled(target)
-    n_bytes = target.stat().st_size
+    size = target.stat().st_size
     found = known or sha256_file(target)
-    if sha256 is not None and found != sha256:
+    if found != sha256 if sha256 is not None else n_bytes not in (None, size):
         target.replace(target.with_name(target.name + ".mismatch"))
         return None
     if known is None:
-        remember(target, n_bytes, found)
-    return n_bytes, found
+        remember(target, size, found)
+    return size, found
 
 
 def remember(target: Path, n_bytes: int, sha256: str) -> None:
@@ -77,7 +85,7 @@ def copy_from(
 ) -> FetchResult:
     """Take a PDF from a folder (a mirror) instead; the hash is checked all the same."""
     began = time.monotonic()
-    here = existing(target, sha256, rehash=rehash)
+    here = existing(target, sha256, n_bytes=n_bytes, rehash=rehash)
     if here is not None:
         return FetchResult(OK, "", *here)
     if not source.is_file():

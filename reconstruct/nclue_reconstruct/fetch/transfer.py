@@ -28,7 +28,7 @@ from nclue_http.client import (
     read_at_most,
 )
 from nclue_http.errors import HttpError
-from nclue_http.hosts import Hosts
+from nclue_http.hosts import NO_LIMIT, Hosts
 from nclue_reconstruct.fetch.content import GZIP, has_end, is_pdf, kind_of
 from nclue_reconstruct.fetch.hosts import LIMITS, polite_address
 from nclue_reconstruct.fetch.parts import BLOCK, Part
@@ -181,7 +181,7 @@ class Fetcher:
             OSError: The disk is full or not writable: no document can be saved.
         """
         began = time.monotonic()
-        here = existing(target, sha256, rehash=self.settings.rehash)
+        here = existing(target, sha256, n_bytes=n_bytes, rehash=self.settings.rehash)
         if here is not None:
             return FetchResult(OK, "", *here, attempts=0, seconds=time.monotonic() - began)
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -201,8 +201,7 @@ class Fetcher:
                 if wait_s is None:
                     asked = attempt - err.is_final  # a host that is left alone was not asked
                     return err.result(asked, time.monotonic() - began)
-                if err.state == RATE_LIMITED:
-                    self.hosts.pause(err.url or url, wait_s)
+                self._pause(err, url, wait_s)
                 self._sleep(wait_s)
 
     def read_small(
@@ -255,11 +254,13 @@ class Fetcher:
             return read(response)
 
         try:
-            return self._client.exchange(
+            found = self._client.exchange(
                 url, checked, trusted=trusted, deadline=deadline, asker=url
             )
         except HttpError as err:
             raise fetch_error(err) from err
+        self.hosts.welcomed(url)
+        return found
 
     def _finish(
         self, part: Part, target: Path, sha256: str, attempts: int, began: float
@@ -279,6 +280,16 @@ class Fetcher:
             wait_s = min(grown * self._rng.uniform(0.5, 1.5), self.settings.max_wait_s)
         in_time = time.monotonic() + wait_s < deadline
         return wait_s if wait_s <= self.settings.max_wait_s and in_time else None
+
+    def _pause(self, failure: FetchError, url: str, wait_s: float) -> None:
+        """Where a host says "slow down" and not for how long, its other documents wait as well."""
+        said_when = failure.wait_s is not None  # then it is paused already
+        if (
+            failure.state == RATE_LIMITED
+            and not said_when
+            and self.hosts.limit(url) is not NO_LIMIT
+        ):
+            self.hosts.pause(failure.url or url, wait_s)
 
     def _try(self, wanted: Wanted, part: Part) -> str:
         """One download; returns the SHA-256 of the part, which is the wanted file then."""

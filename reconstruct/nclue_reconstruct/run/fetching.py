@@ -139,7 +139,8 @@ class DocumentSource:
         if verdict is not None and verdict.state == BAD_ROW:
             return verdict
         target = self._workspace.pdf(document.doc_id)
-        here = existing(target, document.sha256, rehash=settings.rehash)
+        size = document.n_bytes
+        here = existing(target, document.sha256, n_bytes=size, rehash=settings.rehash)
         if here is not None:  # wherever it came from
             return FetchResult(OK, "", *here)
         job = _Job(document, target, self._fetcher.deadline())
