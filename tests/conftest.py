@@ -23,6 +23,14 @@ import pytest
 PROJECT = Path(__file__).resolve().parents[1]
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Tests marked ``tesseract`` skip, saying so, where the program is absent."""
+    if shutil.which("tesseract") is None:
+        for item in items:
+            if item.get_closest_marker("tesseract"):
+                item.add_marker(pytest.mark.skip("apt-get install -y tesseract-ocr"))
+
+
 @pytest.fixture(scope="session")
 def shared_dir() -> Path:
     """The folder with real PDFs and cases beside the checkout; skips where it is absent."""
