@@ -163,8 +163,10 @@ class Client:
         with self.hosts.turn(here, deadline) as started:
             clock = Clock(max(deadline - time.monotonic(), 0.0))
             self._clocks.add(clock)
+            answered = False
             try:
                 with clock.running(), question() as response:
+                    answered = True
                     there = self._redirect(here, response)
                     found = read(response) if there is None else None
                     if clock.expired:  # a body without a length seems to end there
@@ -172,7 +174,8 @@ class Client:
                     return there, found
             except _FAILURES as err:
                 failure = self._failure(here, err, clock)
-                self._note(here, failure, asker, started)
+                if not (answered and failure.kind == TIMEOUT):  # slow, but it does answer
+                    self._note(here, failure, asker, started)
                 raise failure from err
             finally:
                 self._clocks.discard(clock)

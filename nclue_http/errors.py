@@ -42,3 +42,4 @@ class HttpError(Exception):
         self.url = url
         self.status = status
         self.wait_s = wait_s
+        self.is_final = False  # nothing was asked, and nothing will be in this run

@@ -177,7 +177,9 @@ class Hosts:
 
 def _check_open(host: _Host) -> None:
     if host.closed is not None:
-        raise HttpError(*host.closed)
+        err = HttpError(*host.closed)
+        err.is_final = True
+        raise err
 
 
 def _host_name(url: str) -> str:

@@ -72,7 +72,9 @@ def fetch_error(err: HttpError) -> FetchError:
     if isinstance(err, FetchError):
         return err
     state = err.kind if err.status is None else state_of_status(err.status)
-    return FetchError(state, str(err), err.wait_s, err.url)
+    failure = FetchError(state, str(err), err.wait_s, err.url)
+    failure.is_final = err.is_final or state == POSTPONED
+    return failure
 
 
 class ChangedError(FetchError):

@@ -28,7 +28,8 @@ from nclue_http.client import (
     read_at_most,
 )
 from nclue_http.errors import HttpError
-from nclue_http.hosts import Hosts
+from nclue_http.hosts import NO_LIMIT, Hosts
+from nclue_reconstruct.fetch.content import GZIP, has_end, is_pdf, kind_of
 from nclue_reconstruct.fetch.hosts import LIMITS, polite_address
 from nclue_reconstruct.fetch.parts import BLOCK, Part
 from nclue_reconstruct.fetch.pdf_store import existing, remember
@@ -180,7 +181,7 @@ class Fetcher:
             OSError: The disk is full or not writable: no document can be saved.
         """
         began = time.monotonic()
-        here = existing(target, sha256, rehash=self.settings.rehash)
+        here = existing(target, sha256, n_bytes=n_bytes, rehash=self.settings.rehash)
         if here is not None:
             return FetchResult(OK, "", *here, attempts=0, seconds=time.monotonic() - began)
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -198,9 +199,9 @@ class Fetcher:
             except FetchError as err:
                 wait_s = self._next_wait(err, attempt, wanted.deadline)
                 if wait_s is None:
-                    return err.result(attempt, time.monotonic() - began)
-                if err.state == RATE_LIMITED:
-                    self.hosts.pause(err.url or url, wait_s)
+                    asked = attempt - err.is_final  # a host that is left alone was not asked
+                    return err.result(asked, time.monotonic() - began)
+                self._pause(err, url, wait_s)
                 self._sleep(wait_s)
 
     def read_small(
@@ -253,11 +254,13 @@ class Fetcher:
             return read(response)
 
         try:
-            return self._client.exchange(
+            found = self._client.exchange(
                 url, checked, trusted=trusted, deadline=deadline, asker=url
             )
         except HttpError as err:
             raise fetch_error(err) from err
+        self.hosts.welcomed(url)
+        return found
 
     def _finish(
         self, part: Part, target: Path, sha256: str, attempts: int, began: float
@@ -269,7 +272,7 @@ class Fetcher:
     def _next_wait(self, failure: FetchError, attempt: int, deadline: float) -> float | None:
         """Seconds to wait before another try; None if there is none."""
         exhausted = attempt >= self.settings.attempts or self._stopped.is_set()
-        if failure.state not in RETRIED or exhausted:
+        if failure.state not in RETRIED or failure.is_final or exhausted:
             return None
         wait_s = failure.wait_s
         if wait_s is None:
@@ -277,6 +280,16 @@ class Fetcher:
             wait_s = min(grown * self._rng.uniform(0.5, 1.5), self.settings.max_wait_s)
         in_time = time.monotonic() + wait_s < deadline
         return wait_s if wait_s <= self.settings.max_wait_s and in_time else None
+
+    def _pause(self, failure: FetchError, url: str, wait_s: float) -> None:
+        """Where a host says "slow down" and not for how long, its other documents wait as well."""
+        said_when = failure.wait_s is not None  # then it is paused already
+        if (
+            failure.state == RATE_LIMITED
+            and not said_when
+            and self.hosts.limit(url) is not NO_LIMIT
+        ):
+            self.hosts.pause(failure.url or url, wait_s)
 
     def _try(self, wanted: Wanted, part: Part) -> str:
         """One download; returns the SHA-256 of the part, which is the wanted file then."""
@@ -308,7 +321,10 @@ class Fetcher:
             failure = fetch_error(err)
             if failure.state == TOO_LARGE:
                 part.discard()
+            if failure.state == NOT_PDF:  # a page for people, or one that keeps programs out
+                self.hosts.refused(body.url, part.path.name, "no PDF, but something else")
             raise failure from err
+        self.hosts.welcomed(body.url)
         return body.sha256
 
 
@@ -334,9 +350,11 @@ class _Body:
             FetchError: It is too large, or shorter than announced.
         """
         coded = is_coded(response)
-        length = None if coded else body_length(response)
+        announced = body_length(response)  # urllib3 keeps coded bodies to it
+        length = None if coded else announced
+        self.url = response.url
         self._resumed = response.status_code == 206
-        self._framed = length is not None or "transfer-encoding" in response.headers
+        self._framed = announced is not None or "transfer-encoding" in response.headers
         self._headers = {name.lower(): value for name, value in response.headers.items()}
         with self._part.writer(response, self._resumed) as (stream, digest, had):
             self._check_size(response.url, had + (length or 0), "announced")
@@ -358,35 +376,59 @@ class _Body:
         Raises:
             FetchError: It is not the wanted file; the part is gone, or set aside.
         """
-        if self._expected is not None and self.sha256 == self._expected:
+        if self._is_wanted():
             return
         if self._resumed:  # beginning and rest may be of two files: no judgement of the source
             self._part.discard()
             reason = f"{self.url}: the continued file is not the recorded one"
             raise FetchError(TRUNCATED, reason, _STARTS_OVER)
+        kind = kind_of(*self._part.edges())
+        if kind == GZIP and self._unpack() and self._is_wanted():
+            return
         head, tail = self._part.edges()
-        if b"%PDF-" not in head:
+        if not is_pdf(head, tail):
             self._part.discard()
-            raise FetchError(NOT_PDF, f"{self.url}: {self._described(head)}: no PDF")
-        if not self._framed and b"%%EOF" not in tail:
-            self._part.discard()
-            reason = f"{self.url}: {self._n_bytes:,} bytes of unknown length without an end of file"
-            raise FetchError(TRUNCATED, reason)
-        if self._expected is not None:
+            raise FetchError(NOT_PDF, f"{self.url}: {self._described(head, kind)}", url=self.url)
+        missing = self._missing(tail)
+        if missing is not None:
+            if self._framed:  # else the rest may come
+                self._part.discard()
+            raise FetchError(TRUNCATED, f"{self.url}: {missing}")
+        if self._expected is not None or self._n_bytes > (self._recorded or self._n_bytes):
             raise self._changed()
 
-    def _described(self, head: bytes) -> str:
-        kind = self._headers.get("content-type", "no content type")
-        return (
-            f"{self._n_bytes:,} bytes of {kind} that begin {head[:60].decode('ascii', 'replace')!r}"
-        )
+    def _is_wanted(self) -> bool:
+        return self._expected is not None and self.sha256 == self._expected
+
+    def _unpack(self) -> bool:
+        """Take what is in a gzip file that was sent as if it were the PDF."""
+        found = self._part.unpack(self._settings.max_bytes)
+        if found is not None:
+            self._n_bytes, self.sha256 = found
+        return found is not None
+
+    def _missing(self, tail: bytes) -> str | None:
+        """What tells that the file is incomplete, if anything does."""
+        recorded = self._recorded
+        if recorded is not None and self._n_bytes < recorded:
+            return f"{self._n_bytes:,} of {recorded:,} recorded bytes arrived"
+        told = self._framed or (recorded is not None and self._expected is None)
+        if told or has_end(tail, self._n_bytes):
+            return None
+        return f"{self._n_bytes:,} bytes of unknown length without an end of file"
+
+    def _described(self, head: bytes, kind: str) -> str:
+        said = self._headers.get("content-type", "no content type")
+        shown = head[:60].decode("ascii", "replace")
+        return f"{kind} instead of a PDF: {self._n_bytes:,} bytes of {said} that begin {shown!r}"
 
     def _changed(self) -> ChangedError:
         dated = self._headers.get("last-modified", "not dated")
         etag = self._headers.get("etag", "none")
         aside = self._part.set_aside()
+        expected = f"SHA-256 {self._expected}" if self._expected else f"{self._recorded:,} bytes"
         reason = (
-            f"{self.url}: expected SHA-256 {self._expected}, found {self.sha256} "
+            f"{self.url}: expected {expected}, found {self.sha256} "
             f"({self._n_bytes:,} bytes, {dated}, ETag {etag}); kept as {aside.name}"
         )
         return ChangedError(reason, self._n_bytes, self.sha256)
