@@ -73,21 +73,40 @@ class PageRecord:
         return asdict(self)
 
 
-def page_from_json(value: dict[str, Any], where: object = None) -> PageRecord:
+def page_from_json(value: Any, where: object = None) -> PageRecord:
     """Read a record back.
 
     Raises:
-        InputError: A field is missing or unknown.
+        InputError: A field is missing or unknown, or of another type than in the record.
     """
+    if not isinstance(value, dict):
+        raise InputError(
+            f"page record: expected an object, found {type(value).__name__}", path=where
+        )
     names = {field.name for field in fields(PageRecord)}
     wrong = sorted(names.symmetric_difference(value) - {"note"})
     if wrong:
         raise InputError(f"page record: field {wrong[0]!r} is missing or unknown", path=where)
-    blocks = tuple(
-        Block(b["type"], b["text"], tuple(b["bbox"]) if b["bbox"] else None, b["level"])
-        for b in value["blocks"]
-    )
-    return PageRecord(**{**value, "blocks": blocks})
+    for name, kinds in _KINDS.items():
+        if not isinstance(value.get(name), kinds):
+            raise InputError(f"page record: {name} is {value.get(name)!r:.60}", path=where)
+    return PageRecord(**{**value, "blocks": tuple(_block(b, where) for b in value["blocks"])})
+
+
+_MAYBE_NUMBER = (int, float, type(None))
+_KINDS: dict[str, Any] = {
+    "doc_id": str, "page": int, "text": str, "blocks": list, "width": _MAYBE_NUMBER,
+    "height": _MAYBE_NUMBER, "engine": str, "engine_version": str, "dpi": (int, type(None)),
+    "sha256": str, "has_text": bool, "note": (str, type(None)),
+}  # fmt: skip
+
+
+def _block(value: Any, where: object) -> Block:
+    try:
+        bbox = value["bbox"]
+        return Block(value["type"], value["text"], tuple(bbox) if bbox else None, value["level"])
+    except (KeyError, TypeError):
+        raise InputError(f"page record: {value!r:.60} is no block", path=where) from None
 
 
 def page_path(folder: Path, doc_id: str, page: int) -> Path:
@@ -135,6 +154,6 @@ def read_pages(folder: Path) -> Iterator[PageRecord]:
 def _read_page(path: Path) -> PageRecord:
     try:
         value = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError as err:
+    except (ValueError, RecursionError, OSError) as err:
         raise InputError(f"not a page record: {err}", path=path) from None
     return page_from_json(value, path)

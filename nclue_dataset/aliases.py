@@ -30,10 +30,15 @@ class Field(NamedTuple):
         return (self.name, *self.aliases)
 
 
-_QUERY_ID = Field("query_id", ("qid", "query-id", "topic_id"), "string; the query")
-_DOC_ID = Field(
-    "doc_id", ("document_id", "docid", "doc-id", "corpus-id", "corpus_id"), "string; the document"
+_QUERY_ID = Field(
+    "query_id", ("qid", "query-id", "topic_id", "q_id", "queryid"), "string; the query"
 )
+_DOC_ID = Field(
+    "doc_id",
+    ("document_id", "docid", "doc-id", "corpus-id", "corpus_id", "docno", "pid", "passage_id",
+     "did"),
+    "string; the document",
+)  # fmt: skip
 
 FIELDS: dict[str, tuple[Field, ...]] = {
     "queries": (
@@ -97,7 +102,7 @@ FIELDS: dict[str, tuple[Field, ...]] = {
         _QUERY_ID,
         Field(
             "doc_ids",
-            ("ranking", "docs", "results", "ranked_doc_ids"),
+            ("ranking", "docs", "results", "ranked_doc_ids", "candidates", "hits", "docids"),
             "list of document IDs or of {doc_id, score}, best first",
             False,
         ),

@@ -52,7 +52,7 @@ def read_manifest(release: Path) -> dict[str, Any]:
         return {}
     try:
         manifest = json.loads(path.read_text(encoding="utf-8-sig"))
-    except (ValueError, RecursionError) as err:
+    except (ValueError, RecursionError, OSError) as err:
         raise InputError(f"not a JSON value: {err}", path=path) from None
     if not isinstance(manifest, dict):
         raise InputError(f"expected an object, found {type(manifest).__name__}", path=path)

@@ -17,7 +17,8 @@ from filelock import FileLock
 
 MODULE = "n_clue"
 FILES = (
-    "n_clue.py", "inputs.py", "intervals.py", "parquet.py", "runs.py", "scoring.py", "support.py",
+    "n_clue.py", "columns.py", "conditions.py", "fields.py", "inputs.py", "intervals.py",
+    "measures.py", "parquet.py", "qrels.py", "rows.py", "runs.py", "scoring.py", "support.py",
     "trec.py",
 )  # fmt: skip
 

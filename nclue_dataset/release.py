@@ -83,8 +83,7 @@ class Release:
         digest = hashlib.sha256(json.dumps(sorted(self.mapping.items())).encode())
         digest.update(json.dumps(self.version).encode())
         for path in files.all_files():
-            name_in_it = path.relative_to(files.folder).as_posix()
-            digest.update(json.dumps([name_in_it, sha256_file(path)]).encode())
+            digest.update(json.dumps([_name_in(files.folder, path), sha256_file(path)]).encode())
         return digest.hexdigest()
 
     def _files(self, name: str) -> CollectionFiles:
@@ -185,9 +184,14 @@ class _Warnings:
         lines = []
         for place, message in self._first.items():
             more = self._count[place] - 1
-            name = place[1].relative_to(self._folder).as_posix()
+            name = _name_in(self._folder, place[1])
             lines.append(f"{name}: {message}" + (f" (and {more} more)" if more else ""))
         return lines
+
+
+def _name_in(folder: Path, path: Path) -> str:
+    """The name of a file in a folder; of one that ``--map`` names elsewhere, its own name."""
+    return path.relative_to(folder).as_posix() if path.is_relative_to(folder) else path.name
 
 
 def _refuse_repeats(

@@ -5,6 +5,7 @@ The strict reader (`release`) listens by raising; the checker (`check`) by takin
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -220,16 +221,23 @@ def _place(
 def _joined(
     place: tuple[str, str, str], items: list[Scanned[RankedRow]], listener: Listener
 ) -> Scanned[Ranking]:
-    """A ranking from rows with a document each: by rank, or as they stand where none has one."""
+    """A ranking from rows with a document each: by score, else by rank, else as they stand."""
     path, line = items[0].path, items[0].line
-    ranks = [item.record.rank for item in items]
-    given = [rank for rank in ranks if rank is not None]
-    if given and (len(given) < len(ranks) or len(set(given)) < len(given)):
+    rows = [item.record for item in items]
+    ranks = [row.rank for row in rows if row.rank is not None]
+    scores = [row.scores[0] for row in rows if row.scores]
+    if scores and len(scores) < len(rows):
+        listener(Problem("score-count", path, line, f"query {place[2]}: a score is missing"))
+    elif ranks and (len(ranks) < len(rows) or len(set(ranks)) < len(ranks)):
         message = f"query {place[2]}: a rank is missing or stands twice"
         listener(Problem("rank", path, line, message))
-    elif given:
-        items = sorted(items, key=lambda item: item.record.rank or 0)
-    rows = [item.record for item in items]
+    else:
+        keys = [(-score, 0) for score in scores] or [(0, rank) for rank in ranks]
+        if scores and ranks:
+            keys = [(-score, rank) for score, rank in zip(scores, ranks)]
+        order = sorted(range(len(rows)), key=keys.__getitem__) if keys else range(len(rows))
+        rows = [rows[i] for i in order]
+        _tell_contradiction(rows, place[2], path, line, listener)
     scores = [row.scores[0] for row in rows if row.scores]
     ranking = Ranking(
         *place,
@@ -237,3 +245,13 @@ def _joined(
         tuple(scores) if len(scores) == len(rows) else None,
     )
     return Scanned(ranking, path, line, all(item.is_clean for item in items))
+
+
+def _tell_contradiction(
+    rows: list[RankedRow], query_id: str, path: Path, line: int, listener: Listener
+) -> None:
+    """Rows by falling score whose ranks fall somewhere, too."""
+    ranks = [row.rank for row in rows if row.rank is not None]
+    if any(below < above for above, below in itertools.pairwise(ranks)):
+        message = f"query {query_id}: score and rank contradict each other; the scores decide"
+        listener(Problem("rank-order", path, line, message, fatal=False))

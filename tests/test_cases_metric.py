@@ -153,3 +153,40 @@ def test_empty_runs_are_zero_or_one_clear_error(case: Path) -> None:
     with pytest.raises(RunFormatError, match="the file holds no ranking"):
         read_run(case / "run_no_keys.json")
     assert run_from_mapping({"q1": []}).rankings == {"q1": []}
+
+
+def score_of(folder: Path, run: Any) -> float:
+    """The n-Clue Score of a run against the judgments of the release beside it."""
+    from nclue_dataset.release import read_release
+    from nclue_dataset.scoring import collection_judgments
+
+    release = read_release(folder / "release")
+    judged = collection_judgments(release.collection(next(iter(release.collections))))
+    scored = score_rankings(judged, judged.align(run.rankings).rankings)
+    return float(summarize(scored[10])["n_clue_score@10"])
+
+
+@pytest.mark.parametrize("case", ["N01"], indirect=True, ids=str)
+def test_ranks_order_rows_of_every_format(case: Path) -> None:
+    expected = read(case / "case.expected.json")["expected"]
+    for name in expected["same_value_for"]:
+        run = read_run(case / name)
+        assert run.rankings == {"q1": ["g1", "s1", "s2"]}
+        assert score_of(case, run) == 100 * expected["value"]["n_clue_score@10"]
+
+
+@pytest.mark.parametrize("case", ["N02"], indirect=True, ids=str)
+def test_lines_of_another_layout_are_refused_by_column(case: Path) -> None:
+    with pytest.raises(RunFormatError, match=r"score_at_rank\.trec:1: .*the rank.*found '9\.5'"):
+        read_run(case / "score_at_rank.trec")
+    with pytest.raises(RunFormatError, match=r"no_q0\.trec:1: .*the second is Q0, found 'g1'"):
+        read_run(case / "no_q0.trec")
+
+
+@pytest.mark.parametrize("case", ["N19"], indirect=True, ids=str)
+def test_judgments_of_other_shapes_are_read_or_refused_by_place(case: Path) -> None:
+    with pytest.raises(RunFormatError, match=r"list\.json: query 'q1': expected {doc_id: grade}"):
+        read_qrels(case / "list.json")
+    with pytest.raises(RunFormatError, match=r"typo\.txt:2: grade '--1' is not a whole number"):
+        read_qrels(case / "typo.txt")
+    assert read_qrels(case / "beir.tsv") == {"q1": {"g1": 2}}

@@ -226,6 +226,32 @@ def test_rows_of_single_documents_are_joined_by_rank(release):
         run_rows(release, {"doc_id": "d2", "rank": 1}, {"doc_id": "d1", "rank": 1})
 
 
+def test_rows_of_single_documents_are_joined_by_score_and_a_contradiction_is_told(release):
+    rows = [{"doc_id": "d2", "score": 1.0, "rank": 1}, {"doc_id": "d1", "score": 2.0, "rank": 2}]
+    (found,) = run_rows(release, *rows)
+    assert found.doc_ids == ("d1", "d2")
+    (warning,) = read(release).warnings
+    assert "score and rank contradict each other; the scores decide" in warning
+    (found,) = run_rows(release, *({"doc_id": d, "score": s} for d, s in (("d2", 1), ("d1", 2))))
+    assert (found.doc_ids, read(release).warnings) == (("d1", "d2"), [])
+    with pytest.raises(InputError, match="a score is missing"):
+        run_rows(release, {"doc_id": "d2", "score": 1}, {"doc_id": "d1"})
+
+
+def test_a_mapped_file_may_lie_elsewhere(release, tmp_path):
+    elsewhere = (tmp_path / "judged.jsonl").resolve()
+    (release / "qrels.jsonl").rename(elsewhere)
+    zero = json.loads(elsewhere.read_text().splitlines()[0])
+    zero.update(doc_id="d4", grade=0)  # told as a warning, by the name of the file
+    elsewhere.write_text(elsewhere.read_text() + json.dumps(zero) + "\n")
+    found = read_release(release, {"qrels": str(elsewhere)})
+    assert len(found.collection("tiny").qrels["final"]) == len(tiny_collection().qrels["final"])
+    assert found.collection("tiny").warnings[-1].startswith("judged.jsonl: line ")
+    first = found.content_hash("tiny")
+    elsewhere.write_text(elsewhere.read_text().replace('"grade":1', '"grade":2', 1))
+    assert read_release(release, {"qrels": str(elsewhere)}).content_hash("tiny") != first
+
+
 def test_rankings_may_be_objects_with_scores(release):
     (found,) = run_rows(release, {"docs": [{"id": "d3", "score": 2}, {"id": "d1", "score": 0.5}]})
     assert (found.doc_ids, found.scores) == (("d3", "d1"), (2.0, 0.5))

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import evaluate
+import numpy as np
 import pytest
 
 import nclue_core
@@ -89,6 +90,43 @@ def test_a_bad_cutoff_is_refused_and_the_object_stays_usable(metric: Any) -> Non
     with pytest.raises(ValueError, match="k is 0, expected"):
         metric.compute(predictions=[["g"]], references=[REFERENCE], k=0)
     assert metric.compute(predictions=[["s"]], references=[REFERENCE])["n_queries"] == 1
+
+
+def test_a_bad_call_leaves_no_file(
+    project_dir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    metric = evaluate.load(str(project_dir / "metrics" / "n_clue"), cache_dir=str(tmp_path))
+    good = {"predictions": [["g"]], "references": [REFERENCE]}
+    before = {path for path in tmp_path.rglob("*") if path.is_file()}
+    for bad, message in (
+        ({"k": 0}, "k is 0"), ({"k": []}, "no cutoff"), ({"k": "10"}, "k is '10'"),
+        ({"gain": "cubic"}, "gain is 'cubic'"), ({"gian": "linear"}, "did you mean 'gain'"),
+        ({"n_resamples": -1}, "n_resamples is -1"), ({"seed": 1.5}, "seed is 1.5"),
+        ({"m": 0}, "m is 0"), ({"per_query": "yes"}, "per_query is 'yes'"),
+        ({"evidence": [{}]}, "go together"), ({"query_ids": ["a", "b"]}, "2 query IDs"),
+        ({"predictions": [["g", 3]]}, "document ID 3"), ({"references": [{}]}, "has the keys"),
+    ):  # fmt: skip
+        with pytest.raises(ValueError, match=message):
+            metric.compute(**{**good, **bad})
+    assert metric.compute(**good)["n_clue_score@10"] == 100
+    assert {path for path in tmp_path.rglob("*") if path.is_file()} == before
+
+
+def test_what_was_added_outlives_a_bad_option_and_is_a_copy(metric: Any) -> None:
+    ranking = ["g"]
+    metric.add(prediction=ranking, reference=REFERENCE)
+    ranking.clear()
+    with pytest.raises(ValueError, match="k is 0"):
+        metric.compute(k=0)
+    assert metric.compute()["n_clue_score@10"] == 100
+    with pytest.raises(ValueError, match="predictions is NoneType"):
+        metric.compute()
+
+
+def test_arrays_are_taken_as_lists(metric: Any) -> None:
+    reference = {**REFERENCE, "grades": np.array([2, 1])}
+    plain = metric.compute(predictions=[["s", "g"]], references=[REFERENCE])
+    assert plain == metric.compute(predictions=np.array([["s", "g"]]), references=[reference])
 
 
 def test_batches_and_single_rankings_add_up(metric: Any) -> None:

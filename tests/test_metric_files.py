@@ -14,7 +14,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nclue_metric import Judgments, ScoringError, files, score_files, score_rankings
+from nclue_metric import Judgments, ScoringError, files, runs, score_files, score_rankings
+from nclue_metric.files import GradeTable
 from nclue_metric.runs import RunFormatError, read_run
 
 FIELDS = ("score", "hit", "outcome", "gold_rank", "subset_rank", "gold_ndcg", "graded_ndcg")
@@ -107,9 +108,9 @@ def test_parquet_files_score_as_their_rankings_do(
 def test_hand_worked_ranks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fast: bool) -> None:
     """q1: subset b at 1, gold a at 2. q2: gold at 1, subset at 2. q3: nothing."""
     if not fast:
-        monkeypatch.setattr(files, "read_columns", lambda data: None)
+        monkeypatch.setattr(runs, "read_columns", lambda data: None)
     else:
-        monkeypatch.setattr(files, "_slowly", None)  # not needed
+        monkeypatch.setattr(runs, "read_lines", None)  # not needed
     path = tmp_path / "r.trec.gz"
     text = "q1 Q0 b 1 2 t\nq1 Q0 a 2 1 t\nq2 Q0 world_bank_2 1 .5 t\nq2 Q0 ab 2 -.5 t"
     path.write_bytes(gzip.compress(text.encode()))
@@ -123,31 +124,23 @@ def test_hand_worked_ranks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fast
     assert found.missing == ("q3",)
 
 
-def test_documents_that_share_a_slot_are_told_apart(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """More documents than slots: many go to a later table."""
-    monkeypatch.setattr(files, "SLOT_BITS", 11)
+def test_many_documents_and_a_deep_list_are_scored_as_lists_are(tmp_path: Path) -> None:
     grades = {f"doc_{i:05d}": 1 + i % 2 for i in range(3_000)}
     judgments = Judgments.from_mapping({"q": grades}, 2)
     ranked = [f"doc_{i:05d}" for i in range(2_500, 3_500)]
     path = tmp_path / "run.trec"
     path.write_text("".join(f"q Q0 {d} {r} {-r} t\n" for r, d in enumerate(ranked)))
-    table = files._GradeTable.of(judgments)
-    assert table is not None
-    assert len(table._levels) > 1
-    monkeypatch.setattr(files, "_slowly", None)
     (found,) = score_files(judgments, [path], (1_000,))
     expected = score_rankings(judgments, [ranked], (1_000,))[1_000]
     assert found.scores[1_000].graded_ndcg == expected.graded_ndcg
 
 
-@pytest.mark.parametrize("limit", ["MAX_LEVELS", "MAX_CELLS", "MAX_WORDS"])
-def test_what_does_not_fit_the_table_goes_the_slow_way(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, limit: str
+@pytest.mark.parametrize("cells", [0, files.MAX_CELLS])
+def test_what_does_not_fit_the_table_is_scored_by_lists(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cells: int
 ) -> None:
-    monkeypatch.setattr(files, limit, 0)
-    assert files._GradeTable.of(JUDGMENTS) is None
+    monkeypatch.setattr(files, "MAX_CELLS", cells)
+    assert GradeTable(JUDGMENTS)._fits == bool(cells)
     path = tmp_path / "run.json"
     path.write_text(json.dumps({"q1": ["a", "b"]}))
     assert_same(path)

@@ -246,7 +246,7 @@ BAD_TABLES = {
     "twice": ({"query_id": ["q", "q"], "doc_ids": [["a"], ["b"]]}, "second row"),
     "numbers": ({"query_id": ["q"], "doc_ids": [[7]]}, "document ID 7 is int"),
     "repeat": ({"query_id": ["q"], "doc_ids": [["a", "a"]]}, "ranks 1, 2"),
-    "columns": ({"query_id": ["q"], "docs": [["a"]]}, "expected doc_ids"),
+    "columns": ({"query_id": ["q"], "papers": [["a"]]}, "expected doc_ids"),
 }
 
 

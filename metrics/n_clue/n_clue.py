@@ -10,17 +10,25 @@ import datasets
 import evaluate
 import numpy as np
 
-from .inputs import check_batch
+from .columns import RunFormatError
+from .conditions import VERSION, signature
+from .fields import Fields
+from .inputs import SHAPE, as_list, check_batch, check_options
 from .intervals import intervals
+from .measures import per_query_columns, summarize
 from .parquet import columns_of
+from .qrels import parse_qrels
+from .rows import are_plain_ids
 from .runs import parse_run, read_run
-from .scoring import Judgments, ScoringError, score_rankings, summarize
+from .scoring import Judgments, ScoringError, score_rankings
 from .support import summarize_support, support_scores
 from .trec import read_columns
 
-__all__ = ["NClue", "columns_of", "parse_run", "read_columns", "read_run"]
-
-VERSION = "0.1.0"
+# Named so that `evaluate` copies their files, too.
+__all__ = [
+    "Fields", "NClue", "RunFormatError", "are_plain_ids", "columns_of", "parse_qrels", "parse_run",
+    "read_columns", "read_run",
+]  # fmt: skip
 
 _CITATION = """\
 @article{cha2026nclue,
@@ -94,15 +102,44 @@ class NClue(evaluate.Metric):
             reference_urls=["https://arxiv.org/abs/2607.24165"],
         )
 
+    # What was added in this process. `evaluate` would write it to files through Arrow, and leave
+    # them, with their locks, wherever something fails; it needs them for several processes only.
+    _added: tuple[list[Any], list[Any]] | None = None
+
     def add_batch(self, *, predictions: Any = None, references: Any = None, **kwargs: Any) -> None:
         """Add rankings and references, checked before Arrow could cast them."""
+        if kwargs:
+            raise ScoringError(f"{next(iter(kwargs))!r} is no input: {SHAPE}")
         check_batch(predictions, references)
-        super().add_batch(predictions=predictions, references=references, **kwargs)
+        if self.num_process > 1:
+            super().add_batch(predictions=predictions, references=references)
+            return
+        added = self._added = self._added or ([], [])
+        added[0].extend(map(list, predictions))  # copies: the caller may go on with its lists
+        added[1].extend({key: _copied(value) for key, value in r.items()} for r in references)
 
     def add(self, *, prediction: Any = None, reference: Any = None, **kwargs: Any) -> None:
         """Add one ranking and its reference."""
-        check_batch([prediction], [reference])
-        super().add(prediction=prediction, reference=reference, **kwargs)
+        self.add_batch(predictions=[prediction], references=[reference], **kwargs)
+
+    def compute(self, *, predictions: Any = None, references: Any = None, **kwargs: Any) -> Any:
+        """Scores of what is given and what was added; see the inputs of the module.
+
+        Raises:
+            ScoringError: An option that does not exist or makes no sense, before anything is
+                read; or what is wrong with a ranking or reference. No file is left behind.
+        """
+        check_options(kwargs)
+        if self.num_process > 1:
+            return super().compute(predictions=predictions, references=references, **kwargs)
+        if self._added is not None:
+            if predictions is not None or references is not None:
+                self.add_batch(predictions=predictions, references=references)
+            (predictions, references), self._added = self._added, None
+        else:
+            check_batch(predictions, references)
+            predictions = [_copied(ranking) for ranking in predictions]
+        return self._compute(predictions, list(references), **kwargs)
 
     def _compute(
         self,
@@ -126,8 +163,6 @@ class NClue(evaluate.Metric):
             result.update(summarize(at_k))
             if n_resamples:
                 result.update(intervals(judgments, at_k, n_resamples, seed))
-        if (surfaced_pages is None) != (evidence is None):
-            raise ScoringError("surfaced_pages and evidence go together: give both or neither")
         if surfaced_pages is not None:
             support = support_scores(
                 judgments, predictions, surfaced_pages, evidence, k=max(ks), ms=as_list(m)
@@ -135,33 +170,23 @@ class NClue(evaluate.Metric):
             for at_m in support.values():
                 result.update(summarize_support(at_m))
         result["n_empty"] = sum(1 for ranking in predictions if not ranking)
-        result["signature"] = signature(judgments, ks, gain)
-        if n_resamples:
-            result["signature"] += f"|resamples:{n_resamples}|seed:{seed}"
+        drawn = {"resamples": n_resamples, "seed": seed} if n_resamples else {}
+        result["signature"] = signature(conditions(judgments, ks, gain) | drawn)
         if per_query:
             result["query_ids"] = list(judgments.query_ids)
             result["per_query"] = {
-                f"{name}@{at_k.k}": getattr(at_k, attribute).tolist()
+                name: values
                 for at_k in scores.values()
-                for name, attribute in PER_QUERY.items()
+                for name, values in per_query_columns(at_k).items()
             }
         return result
 
 
-PER_QUERY = {
-    "n_clue_score": "score",
-    "gold_hit": "hit",
-    "gold_ndcg": "gold_ndcg",
-    "graded_ndcg": "graded_ndcg",
-    "outcome": "outcome",
-    "gold_rank": "gold_rank",
-    "subset_rank": "subset_rank",
-}
-
-
-def as_list(value: Any) -> list[int]:
-    """One number or several, as a list."""
-    return list(value) if isinstance(value, (list, tuple, range)) else [value]
+def _copied(value: Any) -> Any:
+    """A list of a sequence that is none (an array, a tuple); anything else as it is."""
+    if hasattr(value, "tolist"):
+        return value.tolist()
+    return list(value) if isinstance(value, (list, tuple)) else value
 
 
 def judgments_of(references: Any, query_ids: Any = None) -> Judgments:
@@ -177,10 +202,13 @@ def judgments_of(references: Any, query_ids: Any = None) -> Judgments:
     )
 
 
-def signature(judgments: Judgments, ks: list[int], gain: str) -> str:
-    """The conditions of a result, to print beside it: the same signature, comparable numbers."""
-    cutoffs = ",".join(str(k) for k in ks)
-    return (
-        f"n_clue|v:{VERSION}|k:{cutoffs}|gain:{gain}|ties:input|queries:{len(judgments)}"
-        f"|judgments:{judgments.content_hash[:12]}"
-    )
+def conditions(judgments: Judgments, ks: list[int], gain: str) -> dict[str, Any]:
+    """What a result depends on, for its signature."""
+    return {
+        "nclue": VERSION,
+        "k": ks,
+        "gain": gain,
+        "ties": "input",
+        "queries": len(judgments),
+        "judgments": judgments.content_hash[:12],
+    }

@@ -18,10 +18,9 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import chain, repeat
 from operator import itemgetter
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -219,6 +218,7 @@ class QueryScores:
     subset_rank: FloatArray
     gold_ndcg: FloatArray
     graded_ndcg: FloatArray
+    grades: NDArray[np.uint8]  # (Q, k) of the first k documents; 0 = unjudged or no document
 
 
 def score_grades(
@@ -249,6 +249,7 @@ def score_grades(
         subset_rank=subset_rank,
         gold_ndcg=_ratio(is_gold @ _discounts(k), _ideal_gold(judgments, k)),
         graded_ndcg=_ratio(_gains(gain)[top] @ _discounts(k), _ideal_graded(judgments, k, gain)),
+        grades=top,
     )
 
 
@@ -273,29 +274,6 @@ def score_rankings(
     check_cutoffs(ks, gain)
     matrix = judgments.grade_matrix(rankings, max(ks), checked=checked)
     return {k: score_grades(matrix, judgments, k, gain) for k in ks}
-
-
-def summarize(scores: QueryScores) -> dict[str, Any]:
-    """Percentages over all queries, as the study prints them, with the counts behind them.
-
-    NDCG means are over the queries where it is defined; ``undefined_…`` counts the others. With
-    no query at all every share is NaN.
-    """
-    total = len(scores.score)
-    shares = {
-        f"{name}@{scores.k}": _percent(scores.outcome == code, total)
-        for code, name in enumerate(OUTCOMES)
-    }
-    return {
-        f"n_clue_score@{scores.k}": _percent(scores.score, total),
-        f"gold_hit@{scores.k}": _percent(scores.hit, total),
-        f"gold_ndcg@{scores.k}": defined_mean(scores.gold_ndcg) * 100,
-        f"graded_ndcg@{scores.k}": defined_mean(scores.graded_ndcg) * 100,
-        **shares,
-        "n_queries": total,
-        "undefined_gold_ndcg": int(np.isnan(scores.gold_ndcg).sum()),
-        "undefined_graded_ndcg": int(np.isnan(scores.graded_ndcg).sum()),
-    }
 
 
 def defined_mean(values: FloatArray) -> float:
@@ -390,9 +368,11 @@ def _top_documents(
 
 
 def _check_tops(query_ids: Sequence[str], tops: list[Sequence[str]], lengths: list[int]) -> None:
-    types = set(map(type, chain.from_iterable(tops)))
-    if not all(issubclass(kind, str) for kind in types):
-        raise ScoringError(_id_problem(query_ids, tops))
+    try:
+        for _ in map("".join, tops):  # the quickest way to ask whether all are strings
+            pass
+    except TypeError:
+        raise ScoringError(_id_problem(query_ids, tops)) from None
     distinct = list(map(len, map(set, tops)))
     if distinct != lengths:
         row = next(i for i, top in enumerate(tops) if distinct[i] != lengths[i])
@@ -452,12 +432,14 @@ def _gains(gain: str) -> FloatArray:
     return grades if gain == "linear" else 2.0**grades - 1.0
 
 
+@lru_cache(maxsize=8)  # the same for every run
 def _ideal_gold(judgments: Judgments, k: int) -> FloatArray:
     cumulative = np.concatenate([[0.0], np.cumsum(_discounts(k))])
     ideal: FloatArray = cumulative[np.minimum(judgments.gold_counts, k)]
     return ideal
 
 
+@lru_cache(maxsize=8)
 def _ideal_graded(judgments: Judgments, k: int, gain: str) -> FloatArray:
     # The ideal ranking lists the judged documents by falling grade. The documents of grade g
     # fill the ranks after those of higher grades, so their discounts are a difference of sums.
@@ -475,7 +457,3 @@ def _ideal_graded(judgments: Judgments, k: int, gain: str) -> FloatArray:
 def _ratio(value: FloatArray, ideal: FloatArray) -> FloatArray:
     defined = ideal > 0
     return np.where(defined, value / np.where(defined, ideal, 1.0), np.nan)
-
-
-def _percent(values: NDArray[Any], total: int) -> float:
-    return float(values.sum()) / total * 100 if total else float("nan")

@@ -1,239 +1,260 @@
-"""The usual TREC run file, read in whole-file operations.
+"""TREC run files: whole columns at once where a file is usual, line by line where it is not.
 
-What a run file of six columns, one blank between them, needs is found with a few passes over its
-bytes: where columns begin and end, where the query changes, whether scores fall. Anything that is
-not exactly so (other blanks, other columns, non-ASCII) is left to the slow reader in ``runs.py``,
-which also has the error messages.
+Layouts, told apart by the number of columns and then checked, not counted:
 
-Short texts are handled as numbers of eight bytes each (words), many lines at once.
+    6 columns   ``query_id Q0 doc_id rank score tag``
+    5 columns   ``query_id Q0 doc_id rank score``
+    4 columns   ``query_id Q0 doc_id rank``; here the second column is Q0 and nothing else
+
+The second column is one word, the same in all lines (``Q0``; some tools write ``0``). Ranks are
+whole numbers from 0, scores finite numbers, a tag is one word. All lines are of one layout, but
+for the tag, which some may lack.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-Bytes = NDArray[np.uint8]
-Positions = NDArray[np.int64]
-Words = NDArray[np.uint64]
+from .columns import Columns, Numbers, Positions, RunFormatError, Texts
 
-COLUMNS = 6
-QUERY, LITERAL, DOCUMENT, SCORE = 0, 1, 2, 4
-MAX_WORDS = 16  # of eight bytes, in one ID
-PAD = 16  # blank bytes before and behind the text, so that words may reach over its ends
-# Up to 15 digits are exact in a float, and so is 10**15: their quotient is the nearest float.
-MAX_DIGITS = 15
-_FIRST_BYTES = np.array([2 ** (8 * n) - 1 for n in range(9)], dtype=np.uint64)
-
-
-class _Text:
-    """The bytes of a file, readable in words that start anywhere."""
-
-    def __init__(self, data: bytes) -> None:
-        end = b"" if data.endswith(b"\n") else b"\n"
-        self.data = b"".join((bytes(PAD), data, end, bytes(8 * MAX_WORDS)))
-        self.stop = PAD + len(data) + len(end)
-        n_words = len(self.data) - 7
-        self._words = np.ndarray((n_words,), dtype="<u8", buffer=self.data, strides=(1,))
-
-    def words_at(self, positions: Positions) -> Words:
-        """The word that begins at each position."""
-        found: Words = self._words[positions]
-        return found
-
-    def words(self, starts: Positions, ends: Positions) -> Words | None:
-        """(W, L) texts as in `words_of`; None if one is longer than MAX_WORDS."""
-        lengths = ends - starts
-        count = words_needed(int(lengths.max()))
-        if count > MAX_WORDS:
-            return None
-        shortest = int(lengths.min())
-        words = np.empty((count, len(lengths)), dtype=np.uint64)
-        for index in range(count):
-            words[index] = self.words_at(starts + 8 * index)
-            if shortest < 8 * (index + 1):  # what follows the shorter texts is not theirs
-                words[index] &= _FIRST_BYTES.take(lengths - 8 * index, mode="clip")
-        return words
-
-    def strings(self, starts: Positions, ends: Positions) -> list[str]:
-        """The texts as strings."""
-        text = self.data.decode("ascii")
-        return [text[start:end] for start, end in zip(starts.tolist(), ends.tolist())]
+LAYOUTS = (
+    "expected a TREC line (query_id Q0 doc_id rank score tag, also without the tag, or without "
+    "score and tag), JSON, JSONL, Parquet, or a table with a header line that names query_id and "
+    "doc_id"
+)
+_UNUSUAL = (b"\r", b"\x0b", b"\x0c", b"\0")  # what splits words beside the blank and the tab
+_BLOCK = 1 << 30
+_WHOLE = re.compile(r"[0-9]{1,18}")
 
 
-@dataclass(frozen=True, eq=False)
-class TrecColumns:
-    """A file of L lines, of which nothing but the Q query IDs is a Python object yet."""
-
-    query_ids: list[str]
-    first: Positions  # (Q + 1,) line where each query begins, and L
-    scores: NDArray[np.float64]  # (L,)
-    _text: _Text
-    _starts: Positions  # (L,) of the document IDs
-    _ends: Positions
-
-    @property
-    def doc_ids(self) -> list[str]:
-        """The L document IDs, in file order."""
-        return self._text.strings(self._starts, self._ends)
-
-    def words(self) -> Words | None:
-        """(W, L) the document IDs as in `words_of`; None if one is longer than MAX_WORDS."""
-        return self._text.words(self._starts, self._ends)
-
-
-def read_columns(data: bytes) -> TrecColumns | None:
+def read_columns(data: bytes) -> Columns | None:
     """The columns of a usual run file; None if anything in it is unusual.
 
-    Usual are lines of six columns with one blank between them, the same second column in all,
-    scores that are numbers, and the lines of a query one below the other.
+    Usual are lines of six or five columns with one blank (or one tab) between them, Q0 as the
+    second, ranks from 0 and finite scores.
     """
-    if not data.isascii():
+    if any(sign in data for sign in _UNUSUAL) or _may_have_hexadecimals(data):
         return None
-    text = _Text(data)
-    ends = _column_ends(text)
-    if ends is None:
+    head = data[: data.find(b"\n") + 1 or len(data)]
+    blank = b"\t" if b"\t" in head else b" "
+    n_columns = head.count(blank) + 1
+    if n_columns not in (5, 6) or len(data) >= _BLOCK or data[:1] == b"\n":
         return None
-
-    def bounds(column: int) -> tuple[Positions, Positions]:
-        before = ends[:, column - 1] if column else np.append(PAD - 1, ends[:-1, -1])
-        return before + 1, ends[:, column]
-
-    literals = text.words(*bounds(LITERAL))
-    queries = text.words(*bounds(QUERY))
-    scores = _numbers(text, *bounds(SCORE))
-    if literals is None or queries is None or scores is None or _changes(literals).any():
+    table = _read_table(data, blank.decode(), n_columns)
+    if table is None:
         return None
-    first = np.concatenate([[0], np.flatnonzero(_changes(queries)) + 1])
-    starts, stops = bounds(QUERY)
-    query_ids = [
-        text.data[start:stop].decode("ascii")
-        for start, stop in zip(starts[first].tolist(), stops[first].tolist())
-    ]
-    if len(set(query_ids)) < len(query_ids):
-        return None  # a query's lines are apart: the slow way joins them
-    starts, stops = bounds(DOCUMENT)
-    # A copy, so that the large table of all columns can be freed.
-    return TrecColumns(query_ids, np.append(first, len(ends)), scores, text, starts, stops.copy())
-
-
-def words_needed(n_bytes: int) -> int:
-    """How many words of eight bytes hold so many bytes (at least one)."""
-    return max(1, -(-n_bytes // 8))
-
-
-def words_of(texts: list[bytes], count: int) -> Words:
-    """(count, len(texts)) texts as numbers of eight bytes each, padded with 0."""
-    padded = b"".join(text.ljust(8 * count, b"\0") for text in texts)
-    words: Words = np.frombuffer(padded, dtype="<u8").reshape(len(texts), count).T
-    return words
-
-
-def _column_ends(text: _Text) -> Positions | None:
-    """(L, 6) position behind each column; None unless each line has six, a blank apart."""
-    raw = np.frombuffer(text.data, dtype=np.uint8)
-    # Everything up to the blank (0x20) separates or is no text at all.
-    ends = np.flatnonzero(raw[PAD : text.stop] <= 0x20)
-    ends += PAD
-    if not ends.size or ends.size % COLUMNS or ends[0] == PAD:
+    literal = head.split(blank, 2)[1]
+    # Counted, not read as a column, which would take a fifth of the time. Ranks are no Q0.
+    if literal.upper() != b"Q0" or data.count(blank + literal + blank) != len(table["rank"]):
         return None
-    separators = raw[ends]
-    n_lines = ends.size // COLUMNS
-    n_blanks = np.count_nonzero(separators == 0x20) + np.count_nonzero(separators == 0x09)
-    if n_blanks != n_lines * (COLUMNS - 1) or (separators[COLUMNS - 1 :: COLUMNS] != 0x0A).any():
+    if literal in table["document"].dictionary.buffers()[2].to_pybytes():
+        return None  # a document of that name could stand for the second column
+    return _columns_of(table)
+
+
+def _may_have_hexadecimals(data: bytes) -> bool:
+    """Whether 0x1 may stand there, a number to pyarrow; one byte is found faster than two."""
+    return (b"x" in data and b"0x" in data) or (b"X" in data and b"0X" in data)
+
+
+def _read_table(data: bytes, blank: str, n_columns: int) -> dict[str, Any] | None:
+    import pyarrow as pa
+    from pyarrow import csv
+
+    word = pa.dictionary(pa.int32(), pa.string())
+    types = {"query": word, "document": word, "rank": pa.int64(), "score": pa.float64()}
+    names = ["query", "Q0", "document", "rank", "score", "tag"][:n_columns]
+    try:
+        table = csv.read_csv(
+            pa.BufferReader(data),
+            csv.ReadOptions(use_threads=False, column_names=names, block_size=_BLOCK),
+            csv.ParseOptions(delimiter=blank, quote_char=False, double_quote=False),
+            csv.ConvertOptions(
+                column_types=types, null_values=[], true_values=[], false_values=[],
+                include_columns=list(types),
+            ),
+        )  # fmt: skip
+    except pa.ArrowInvalid:
         return None
-    if (ends[1:] - ends[:-1] < 2).any():  # two separators in a row: an empty column
+    if b"\t" in data if blank == " " else b" " in data:
+        return None  # words that the other blank would split
+    return {name: table.column(name).chunk(0) for name in types} if len(table) else None
+
+
+def _columns_of(table: dict[str, Any]) -> Columns | None:
+    words: dict[str, tuple[Texts, Any]] = {}
+    for name in ("query", "document"):
+        column = table[name]
+        array = column.dictionary
+        codes = np.from_dlpack(column.indices)
+        words[name] = Texts(array=array), codes
+        if (np.diff(_offsets(array)) == 0).any():
+            return None  # two blanks in a row, or one at the end
+    ranks: Positions = np.from_dlpack(table["rank"]).astype(np.int64, copy=False)
+    scores: Numbers = np.from_dlpack(table["score"]).astype(np.float64, copy=False)
+    if ranks.min() < 0 or not np.isfinite(scores).all():
         return None
-    return ends.reshape(-1, COLUMNS)
+    return Columns.of_lines(*words["query"], *words["document"], scores, ranks)
 
 
-def _changes(words: Words) -> NDArray[np.bool_]:
-    """(L - 1,) whether a line's text is another than that of the line before."""
-    changes: NDArray[np.bool_] = words[0, 1:] != words[0, :-1]
-    for row in words[1:]:
-        changes |= row[1:] != row[:-1]
-    return changes
+def _offsets(array: Any) -> NDArray[np.int32]:
+    """(D + 1,) where each string of an Arrow array begins in its bytes."""
+    start, length = array.offset, len(array)
+    offsets = np.frombuffer(array.buffers()[1], dtype=np.int32)
+    return offsets[start : start + length + 1]
 
 
-def _numbers(text: _Text, starts: Positions, ends: Positions) -> NDArray[np.float64] | None:
-    """Numbers as float() reads them; None if one is no number, or NaN."""
-    values, done = _decimals(text, starts, ends)
-    others = np.flatnonzero(~done)
-    if others.size:
+@dataclass
+class _Lines:
+    """What the lines read so far hold."""
+
+    query_ids: list[str] = field(default_factory=list)
+    doc_ids: list[str] = field(default_factory=list)
+    ranks: list[int] = field(default_factory=list)
+    scores: list[float] = field(default_factory=list)
+
+
+def read_lines(data: bytes, source: str) -> Columns:
+    """A run file, line by line: any blanks between columns, and errors that name the line.
+
+    Raises:
+        RunFormatError: A line is of none of the layouts, or of another than those before.
+    """
+    lines, first = _Lines(), (0, [""])
+    for line, fields in split_lines(data, source):
+        first = first if first[0] else (line, fields)
+        _check_shape(fields, *first, source, line)
+        rank = _rank(fields, source, line)
+        lines.query_ids.append(fields[0])
+        lines.doc_ids.append(fields[2])
+        lines.ranks.append(rank)
+        if len(fields) > 4:
+            lines.scores.append(number(fields[4], "score", source, line))
+    columns = columns_of_lists(lines.query_ids, lines.doc_ids, lines.scores or None, lines.ranks)
+    if columns.scores is None:
+        _check_first_ranks(columns, source)
+    return columns
+
+
+def columns_of_lists(
+    query_ids: list[str], doc_ids: list[str], scores: list[float] | None, ranks: list[int] | None
+) -> Columns:
+    """Columns from Python lists with an entry for each line."""
+    queries, documents = dict.fromkeys(query_ids), dict.fromkeys(doc_ids)
+    place_of = {query_id: place for place, query_id in enumerate(queries)}
+    code_of = {doc_id: code for code, doc_id in enumerate(documents)}
+    return Columns.of_lines(
+        Texts(list(queries)),
+        np.array([place_of[query_id] for query_id in query_ids], dtype=np.int64),
+        Texts(list(documents)),
+        np.array([code_of[doc_id] for doc_id in doc_ids], dtype=np.int64),
+        None if scores is None else np.array(scores, dtype=np.float64),
+        None if ranks is None else np.array(ranks, dtype=np.int64),
+    )
+
+
+def split_lines(data: bytes, source: str) -> Iterator[tuple[int, list[str]]]:
+    """The words of each line that has any, with its number."""
+    for line, raw in enumerate(data.split(b"\n"), 1):
+        words = raw.split()  # ASCII blanks and tabs, also the CR of CRLF
+        if not words:
+            continue
         try:
-            values[others] = list(map(float, text.strings(starts[others], ends[others])))
-        except ValueError:
-            return None
-    return None if np.isnan(values).any() else values
+            yield (
+                line,
+                [word.decode() for word in words[:5]]
+                + [
+                    word.decode(errors="replace")
+                    for word in words[5:]  # the tag is not read
+                ],
+            )
+        except UnicodeDecodeError:
+            raise RunFormatError("not UTF-8", source, line) from None
 
 
-def _everywhere(byte: int) -> np.uint64:
-    word: np.uint64 = np.uint64(byte * 0x0101010101010101)
-    return word
+def _check_shape(
+    fields: list[str], first_line: int, first: list[str], source: str, line: int
+) -> None:
+    seen = f"found {len(fields)} columns: {' '.join(fields)[:80]!r}"
+    if fields[0].startswith("#") and len(fields) != 6:
+        raise RunFormatError(f"{LAYOUTS}; comments are no part of it; {seen}", source, line)
+    if len(fields) not in (4, 5, 6):
+        hint = "a tag is one word; " if len(fields) > 6 else ""
+        raise RunFormatError(f"{LAYOUTS}; {hint}{seen}", source, line)
+    if (len(fields) == 4) != (len(first) == 4):
+        raise RunFormatError(
+            f"{LAYOUTS}, the same in all lines; line {first_line} has {len(first)}; {seen}",
+            source,
+            line,
+        )
+    if fields[1] != first[1]:
+        raise RunFormatError(
+            f"{LAYOUTS}; the second column is one word (Q0) in all lines, found {fields[1]!r} and "
+            f"in line {first_line} {first[1]!r}; {seen}",
+            source,
+            line,
+        )
+    if len(fields) == 4 and fields[1].upper() != "Q0":
+        known = "query_id 0 doc_id grade are judgments (qrels), not a run; "
+        raise RunFormatError(
+            f"{LAYOUTS}; in lines of four columns the second is Q0, found {fields[1]!r}; "
+            f"{known if fields[1] == '0' else ''}{seen}",
+            source,
+            line,
+        )
 
 
-_ZEROS, _POINTS, _TOP_BITS, _LOW_BITS = map(_everywhere, (0x30, 0x2E, 0x80, 0x7F))
-_HIGH_HALVES, _SIX = map(_everywhere, (0xF0, 0x06))
-_POINT_TO_ZERO = np.uint64(0x2E ^ 0x30)
-_PLACES = np.uint64(0x0706050403020100)  # times a bit at 8 * place: 7 - place in the top byte
-_TENS = 10 ** np.arange(MAX_DIGITS + 3, dtype=np.int64)
+def _rank(fields: list[str], source: str, line: int) -> int:
+    text = fields[3]
+    if _WHOLE.fullmatch(text):
+        return int(text)
+    is_score = len(fields) == 4 and is_number(text)
+    hint = "; is it a score? Write query_id Q0 doc_id rank score" if is_score else ""
+    raise RunFormatError(
+        f"{LAYOUTS}; the fourth column is the rank, a whole number from 0, found {text!r}{hint} "
+        f"(line: {' '.join(fields)[:80]!r})",
+        source,
+        line,
+    )
 
 
-def _decimals(
-    text: _Text, starts: Positions, ends: Positions
-) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-    """Values of plain decimal numbers (``-12.5``) of up to 15 digits, and which texts are such.
+def _check_first_ranks(columns: Columns, source: str) -> None:
+    """Without scores, what stands as ranks must be ranks: each list begins with 0 or 1."""
+    ranks = columns.ranks
+    if ranks is None or not len(ranks):
+        return
+    lowest = np.minimum.reduceat(ranks, columns.first[:-1])
+    if (lowest > 1).any():
+        row = int(np.argmax(lowest > 1))
+        raise RunFormatError(
+            f"query {columns.query_ids[row]!r}: its ranks begin with {lowest[row]}, expected 0 or "
+            "1; if the fourth column is a score, write query_id Q0 doc_id rank score",
+            source,
+        )
 
-    The last 16 characters of a number are two words. The point is first read as another digit 0
-    and taken out by a division; so all lines go through the same few operations.
+
+def is_number(text: str) -> bool:
+    """Whether a text is a finite number, written in ASCII and without underscores."""
+    try:
+        return text.isascii() and "_" not in text and math.isfinite(float(text))
+    except ValueError:
+        return False
+
+
+def number(text: str, what: str, source: str, line: int) -> float:
+    """The number that a text is.
+
+    Raises:
+        RunFormatError: It is none, or not finite.
     """
-    negative = text.words_at(starts) & np.uint64(0xFF) == np.uint64(ord("-"))
-    starts = starts + negative
-    lengths = ends - starts
-    whole, valid, behind = _eight_digits(text.words_at(ends - 8), lengths)
-    if lengths.max() > 8:
-        high, high_valid, high_behind = _eight_digits(text.words_at(ends - 16), lengths - 8)
-        whole += high * 10**8
-        valid &= high_valid & ((behind < 0) | (high_behind < 0))
-        behind = np.where(high_behind < 0, behind, high_behind + 8)
-    behind = np.where(valid, behind, -1)  # of several points it would be nonsense
-    has_point = behind >= 0
-    decimals = np.where(has_point, behind, 0)
-    if has_point.any():
-        before, after = np.divmod(whole, _TENS.take(decimals + 1))
-        whole = np.where(has_point, before * _TENS.take(decimals) + after, whole)
-    digits = lengths - has_point
-    usual = valid & (digits >= 1) & (digits <= MAX_DIGITS)
-    values = whole / _TENS.take(decimals)
-    return np.where(negative, -values, values), usual
-
-
-def _eight_digits(
-    words: Words, lengths: Positions
-) -> tuple[Positions, NDArray[np.bool_], Positions]:
-    """Up to eight last characters of numbers.
-
-    Args:
-        words: (L,) eight characters each; those before the number are something else.
-        lengths: (L,) how many characters at the end are the number's (less than 0 is none).
-
-    Returns:
-        The digits as a number (a point as digit 0); whether there are only digits and at most one
-        point; how many characters stand behind the point, -1 without one.
-    """
-    before = _FIRST_BYTES.take(8 - lengths, mode="clip")
-    words = (words & ~before) | (_ZEROS & before)
-    points = ~((words ^ _POINTS) + _LOW_BITS) & _TOP_BITS  # ASCII: no byte carries into the next
-    one = points & (points - np.uint64(1)) == 0
-    place = points >> np.uint64(7)
-    behind = np.where(points > 0, (place * _PLACES >> np.uint64(56)).astype(np.int64), -1)
-    words = words ^ (place * _POINT_TO_ZERO)
-    digits = words & (words + _SIX) & _HIGH_HALVES
-    valid = (digits == _ZEROS) & (words & _HIGH_HALVES == _ZEROS) & one
-    # Neighbouring digits are joined: eight of one byte, four of two, two of four.
-    pairs = (words - _ZEROS) * np.uint64(2561) >> np.uint64(8) & np.uint64(0x00FF00FF00FF00FF)
-    fours = pairs * np.uint64(6553601) >> np.uint64(16) & np.uint64(0x0000FFFF0000FFFF)
-    eights = fours * np.uint64(42949672960001) >> np.uint64(32)
-    return eights.astype(np.int64), valid, behind
+    if is_number(text):
+        return float(text)
+    shown = text if len(text) <= 40 else f"{text[:37]}..."
+    raise RunFormatError(f"{what} {shown!r} is not a number (a finite one)", source, line)

@@ -6,6 +6,8 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from nclue_reconstruct.outcome import DONE_STATES
+
 
 @dataclass(frozen=True)
 class Event:
@@ -62,7 +64,7 @@ class Pace:
         if event.state is not None:
             self.documents += 1
             self._new_documents += event.is_new
-            self.failed += event.state != "ok"
+            self.failed += event.state not in DONE_STATES
 
     def end(self) -> None:
         """Nothing more will come: no time is left, whatever was expected."""
