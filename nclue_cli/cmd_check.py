@@ -2,42 +2,61 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from nclue_cli.options import json_option, mapping_option
-from nclue_cli.output import out_console, print_json
-from nclue_core.errors import ExitCode, location
+from nclue_cli.options import (
+    json_option,
+    mapping_option,
+    release_folder,
+    release_option,
+    subcommand,
+)
+from nclue_cli.output import as_text, print_json
+from nclue_core.errors import ExitCode, UsageError, location
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
     from nclue_dataset.check import CheckReport, Finding
     from nclue_dataset.facts import Comparison
 
 SHOWN = 5  # findings of a group, unless all are asked for
 
 
-@click.command(name="check")
-@click.argument("path", type=click.Path(path_type=Path, exists=True, file_okay=False))
+@subcommand(
+    "check",
+    ("A release that `nclue construct` made", "nclue check bench/release"),
+    ("A copy of the published collection, whose grades are called rel",
+     "nclue check n_clue.zip --map grade=rel --claim crosspage"),
+)  # fmt: skip
+@click.argument("path", required=False, metavar="[PATH|URL]")
+@release_option
 @mapping_option
 @click.option("--claim", type=click.Choice(["crosspage", "sourceshift"]),
               help="Compare with the published counts of this collection.")  # fmt: skip
 @click.option("--all", "show_all", is_flag=True, help="Show every finding of a group.")
 @json_option
 def command(
-    path: Path, mapping: dict[str, str], claim: str | None, show_all: bool, as_json: bool
+    path: str | None,
+    release: str | None,
+    mapping: dict[str, str],
+    claim: str | None,
+    show_all: bool,
+    as_json: bool,
 ) -> int:
     """Validate a release directory and list everything that is wrong, with file and line.
 
+    PATH is the release, as for --release.
     A collection called crosspage or sourceshift is also compared with the published counts.
     Exit code 1 if there are errors; warnings alone give 0.
     """
     from nclue_dataset.check import check_release
 
-    report = check_release(path, mapping, claim)
+    if (path is None) == (release is None):
+        raise UsageError("name one release: nclue check PATH")
+    with release_folder(path or release) as folder:
+        assert folder is not None  # noqa: S101 - one of the two is given
+        report = check_release(folder, mapping, claim)
     if as_json:
         print_json(report.to_json())
     else:
@@ -46,14 +65,13 @@ def command(
 
 
 def _print_report(report: CheckReport, limit: int | None) -> None:
-    console = out_console()
     for name, counts in report.collections.items():
         rows = ", ".join(f"{table} {count:,}" for table, count in counts.items())
         click.echo(f"{name}: {rows}")
     for findings in report.grouped.values():
         _print_group(findings, limit)
     if report.facts:
-        _print_facts(console, report.facts)
+        _print_facts(report.facts)
     errors = len(report.errors)
     warnings = len(report.findings) - errors
     click.echo(f"{errors:,} errors, {warnings:,} warnings")
@@ -68,8 +86,9 @@ def _print_group(findings: list[Finding], limit: int | None) -> None:
         click.echo(f"  and {len(findings) - limit:,} more (--all shows them)")
 
 
-def _print_facts(console: Console, facts: list[Comparison]) -> None:
+def _print_facts(facts: list[Comparison]) -> None:
     from rich.table import Table
+    from rich.text import Text
 
     from nclue_dataset.facts import published_facts
 
@@ -78,9 +97,10 @@ def _print_facts(console: Console, facts: list[Comparison]) -> None:
         table.add_column(column, overflow="fold")
     for fact in facts:
         mark = "" if fact.agrees else "differs"
-        table.add_row(fact.collection, fact.name, _shown(fact.claimed), _shown(fact.found), mark)
+        cells = (fact.collection, fact.name, _shown(fact.claimed), _shown(fact.found), mark)
+        table.add_row(*map(Text, cells))
     click.echo(f"\nPublished counts: {published_facts()['citation']}")
-    console.print(table)
+    click.echo(as_text(table))
 
 
 def _shown(value: object) -> str:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import os
+import shlex
+import shutil
+import sys
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from nclue_cli.options import json_option
+from nclue_cli.options import json_option, subcommand
 from nclue_cli.output import print_json, say
 
 if TYPE_CHECKING:
@@ -17,15 +20,19 @@ if TYPE_CHECKING:
 
 NEXT = (
     ("Score a run of your own (TREC, JSON, JSONL or Parquet):",
-     "nclue score my_run.trec --config mini --form clean_v2"),
+     "nclue score my_run.trec --collection mini --form clean_v2"),
     ("Fetch the first five source PDFs, verify them, and read their text:",
      "nclue reconstruct mini --out corpus --limit 5 --ocr text"),
     ("See how far two systems differ, with intervals and tests:",
-     "nclue compare bm25_and bm25_decompose_sdr --config mini"),
+     "nclue compare bm25_and bm25_decompose_sdr --collection mini"),
 )  # fmt: skip
 
 
-@click.command(name="demo")
+@subcommand(
+    "demo",
+    ("The scorecard of the embedded benchmark", "nclue demo"),
+    ("The same as a page, and as data", "nclue demo --html scorecard.html --json"),
+)
 @click.option("--html", "html_path", type=click.Path(path_type=Path, dir_okay=False),
               help="Write the scorecard as one self-contained page, too.")  # fmt: skip
 @json_option
@@ -43,15 +50,31 @@ def command(html_path: Path | None, as_json: bool) -> None:
     if html_path is not None:
         from nclue_core.files import write_text
 
-        write_text(html_path, as_html(card, NEXT))
+        write_text(html_path, as_html(card, next_commands()))
         say(f"wrote {html_path}")
     if as_json:
         print_json(asdict(card))
         return
     click.echo(as_text(card))
     click.echo("\nNext:")
-    for why, line in NEXT:
+    for why, line in next_commands():
         click.echo(f"  {why}\n    {line}")
+
+
+def next_commands() -> list[tuple[str, str]]:
+    """What to try next, with `nclue` as it can be called from here."""
+    program = callable_name()
+    return [(why, line.replace("nclue", program, 1)) for why, line in NEXT]
+
+
+def callable_name() -> str:
+    """``nclue`` where a shell finds this installation's, else the path of its script."""
+    script = Path(sys.executable).with_name("nclue")
+    found = shutil.which("nclue")
+    if not script.exists() or (found and Path(found).resolve() == script.resolve()):
+        return "nclue"
+    inside = script.is_relative_to(Path.cwd())
+    return shlex.quote(str(script.relative_to(Path.cwd()) if inside else script))
 
 
 def build_scorecard() -> Scorecard:

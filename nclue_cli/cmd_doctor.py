@@ -6,11 +6,15 @@ from dataclasses import asdict
 
 import click
 
-from nclue_cli.options import json_option
+from nclue_cli.options import json_option, subcommand
 from nclue_cli.output import print_json
 
 
-@click.command(name="doctor")
+@subcommand(
+    "doctor",
+    ("What is ready on this machine", "nclue doctor"),
+    ("The same for a script", "nclue doctor --json"),
+)
 @json_option
 def command(as_json: bool) -> None:
     """Say what is installed and ready, and what to do about the rest.

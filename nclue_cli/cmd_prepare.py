@@ -6,23 +6,36 @@ from dataclasses import asdict
 
 import click
 
-from nclue_cli.options import json_option, mapping_option
-from nclue_cli.output import print_json, say
-
-
-@click.command(name="prepare")
-@click.argument("configs", nargs=-1, metavar="[COLLECTION]...")
-@click.option(
-    "--release",
-    metavar="PATH|URL",
-    help="A release directory, an archive of one (zip, tar, tar.gz), or its URL.",
+from nclue_cli.options import (
+    collection_option,
+    json_option,
+    mapping_option,
+    release_option,
+    subcommand,
 )
+from nclue_cli.output import print_json, warn
+
+
+@subcommand(
+    "prepare",
+    ("The embedded benchmark, for load_dataset and evaluate.load", "nclue prepare"),
+    ("A collection of the study, from a copy of its repository",
+     "nclue prepare crosspage --release n_clue.zip"),
+)  # fmt: skip
+@click.argument("configs", nargs=-1, metavar="[COLLECTION]...")
+@collection_option(multiple=True)
+@release_option
 @click.option("--revision", metavar="SHA", help="Revision of the public repository.")
 @mapping_option
-@click.option("--force", is_flag=True, help="Build again even if the same content is prepared.")
+@click.option(
+    "--force",
+    is_flag=True,
+    help="Build again, and let a release take the place of another one of its name.",
+)
 @json_option
 def command(
     configs: tuple[str, ...],
+    collections: tuple[str, ...],
     release: str | None,
     revision: str | None,
     mapping: dict[str, str],
@@ -38,10 +51,12 @@ def command(
     """
     from nclue_dataset.prepare import prepare
 
-    prepared = prepare(configs, release=release, revision=revision, mapping=mapping, force=force)
+    prepared = prepare(
+        (*configs, *collections), release=release, revision=revision, mapping=mapping, force=force
+    )
     for item in prepared:
         for warning in item.warnings:
-            say(f"warning: {warning}")
+            warn(f"warning: {warning}")
     if as_json:
         print_json([asdict(item) for item in prepared])
         return

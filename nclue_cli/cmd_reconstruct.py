@@ -10,7 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from nclue_cli.output import Lines, print_json, progress, say
+from nclue_cli.options import (
+    collection_options,
+    json_option,
+    open_collection,
+    subcommand,
+)
+from nclue_cli.output import Lines, is_quiet, print_json, progress, say
 from nclue_core.errors import ExitCode, UsageError
 
 if TYPE_CHECKING:
@@ -25,14 +31,19 @@ STEPS = ("run", "fetch", "verify", "render", "ocr", "pages", "status")
 OCR_ENGINES = ("auto", "mineru", "tesseract", "text")
 
 
-@click.command(name="reconstruct")
+@subcommand(
+    "reconstruct",
+    ("The first five source PDFs of mini, and the text of their pages",
+     "nclue reconstruct mini --out corpus --limit 5 --ocr text"),
+    ("What is there and what failed", "nclue reconstruct status mini --out corpus"),
+)  # fmt: skip
 @click.argument("words", nargs=-1, metavar="[STEP] [COLLECTION]")
 @click.option("--out", type=click.Path(path_type=Path, file_okay=False), required=True,
               help="Folder of the reconstruction; an earlier one is continued.")  # fmt: skip
-@click.option("--release", type=click.Path(path_type=Path, exists=True, file_okay=False),
-              help="Take the collection from this release directory.")  # fmt: skip
+@collection_options
 @click.option("--docs", metavar="ID,…", help="Only these documents.")
-@click.option("--limit", type=click.IntRange(1), help="Only the first so many documents.")
+@click.option("--limit", type=click.IntRange(1),
+              help="Only so many: golds first, then those that most queries judge.")  # fmt: skip
 @click.option("--ocr", "ocr_engine", type=click.Choice(OCR_ENGINES), default="auto",
               show_default=True, help="auto: MinerU where ready, else Tesseract.")  # fmt: skip
 @click.option("--ocr-missing", type=click.Choice(["tesseract", "mineru"]),
@@ -50,6 +61,8 @@ OCR_ENGINES = ("auto", "mineru", "tesseract", "text")
 @click.option("--pmc-oa-service", metavar="URL",
               help="The same of the older oa service (retired in 2026), asked last.")  # fmt: skip
 @click.option("--contact", metavar="ADDRESS", help="Who you are, for the servers' owners.")
+@click.option("--timeout", "timeout_s", type=click.FloatRange(1), default=1800, show_default=True,
+              help="Seconds for fetching one document, all tries and waits together.")  # fmt: skip
 @click.option("--jobs", type=click.IntRange(1), help="Processes at once.  [default: cores]")
 @click.option("--engine", type=click.Choice(["local", "ray"]), default="local",
               show_default=True, help="Where rendering and OCR run.")  # fmt: skip
@@ -64,7 +77,7 @@ OCR_ENGINES = ("auto", "mineru", "tesseract", "text")
 @click.option("--rehash", is_flag=True, help="Hash PDFs that are there again.")
 @click.option("--allow-private", is_flag=True, help="Also fetch from private addresses.")
 @click.option("--dry-run", is_flag=True, help="Say what would be done.")
-@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
+@json_option
 def command(words: tuple[str, ...], out: Path, as_json: bool, **options: Any) -> int:
     """Fetch the source PDFs of a collection, verify them, and read their pages.
 
@@ -78,9 +91,10 @@ def command(words: tuple[str, ...], out: Path, as_json: bool, **options: Any) ->
     from nclue_reconstruct.run.workspace import Workspace, chosen, summary
 
     step, name = _step_and_name(words)
-    collection = _collection(name, options["release"])
+    collection = _collection(name, options["collection"], options["release"])
     ids = _ids(options["docs"] or "", collection.corpus)
-    documents = chosen(collection.corpus, ids, options["limit"])
+    documents = chosen(collection.corpus, ids, options["limit"], collection.qrels["final"])
+    _say_limit(documents, collection, options["limit"])
     if options["dry_run"]:
         _say_plan(documents, out, step, options)
         return int(ExitCode.OK)
@@ -92,7 +106,9 @@ def command(words: tuple[str, ...], out: Path, as_json: bool, **options: Any) ->
     if as_json:
         print_json(result)
     else:
-        _print_summary(result)
+        _print_summary(result, told=step in ("run", "fetch"))
+    if step in ("run", "fetch") and _nothing_reached(documents, workspace):
+        return int(ExitCode.NETWORK)
     failed = any(counts["failed"] for counts in result["steps"].values())
     return int(ExitCode.FAILED if failed else ExitCode.OK)
 
@@ -112,10 +128,12 @@ def _ids(text: str, corpus: Iterable[CorpusDocument]) -> list[str]:
     return [doc_id for doc_id in text.split(",") if doc_id]
 
 
-def _collection(name: str | None, release: Path | None) -> Collection:
-    from nclue_dataset.collections import load_collection
-
-    return load_collection(name, release)
+def _collection(word: str | None, option: str | None, release: str | None) -> Collection:
+    if word and option:
+        raise UsageError(f"the collection is named twice: {word}, and --collection {option}")
+    if not (word or option or release):
+        raise UsageError("name a collection, for example: nclue reconstruct mini --out corpus")
+    return open_collection(word or option, release)
 
 
 def _run_step(
@@ -142,11 +160,11 @@ def _run_step(
     # Missing programs are found before anything is fetched.
     engine = _engine(options) if step in ("run", "ocr", "pages") else None
     if step in ("run", "fetch"):
-        with _told("fetch", documents) as tell:
+        with _told("fetch", documents) as tell, _fetcher(options) as fetcher:
             pipeline.fetch_documents(
                 documents,
                 workspace,
-                _fetcher(options),
+                fetcher,
                 mirror=options["mirror"],
                 pmc_services=_pmc_services(options),
                 tell=tell,
@@ -185,8 +203,28 @@ def _fetcher(options: dict[str, Any]) -> Any:
             contact=options["contact"],
             rehash=options["rehash"],
             allow_private=options["allow_private"],
+            total_timeout_s=options["timeout_s"],
         )
     )
+
+
+def _nothing_reached(documents: list[CorpusDocument], workspace: Workspace) -> bool:
+    """Whether no host could be reached; says what to do then."""
+    from nclue_reconstruct.run.fetching import nothing_reached
+
+    found = nothing_reached(documents, workspace)
+    if found:
+        say("nothing could be reached: see whether there is a network (or set the proxy), or take "
+            "the PDFs from a folder or another address with --mirror DIR|URL")  # fmt: skip
+    return found
+
+
+def _say_limit(documents: list[CorpusDocument], collection: Collection, limit: int | None) -> None:
+    if limit is not None and len(documents) < len(collection.corpus):
+        ids = ", ".join(document.doc_id for document in documents[:5])
+        more = ", …" if len(documents) > 5 else ""
+        say(f"{len(documents)} of {len(collection.corpus)} documents: golds first, then those that "
+            f"most queries judge ({ids}{more})")  # fmt: skip
 
 
 def _engine(options: dict[str, Any]) -> Engine:
@@ -214,13 +252,16 @@ def _told(step: str, documents: list[CorpusDocument]) -> Iterator[Tell]:
     pace = Pace(step, len(documents), sum(known) if reads_pages else None)
     with progress(by_text=True) as bar:
         task = bar.add_task(pace.text(), total=pace.n_pages or pace.n_documents or None)
-        lines = Lines(quiet=bar.console.is_terminal)
+        lines = Lines(quiet=bar.console.is_terminal or is_quiet())
+        told: set[str] = set()  # what holds for a whole host is said once
 
         def tell(event: Event) -> None:
             pace.add(event)
             done = pace.pages if pace.n_pages else pace.documents
             bar.update(task, description=pace.text(), completed=done)
-            if event.state not in (None, "ok"):
+            is_told = step == "fetch" and event.reason in told
+            if event.state not in (None, "ok") and not is_told:
+                told.add(event.reason)
                 message = f"{step}: {event.doc_id}: {event.state}: {event.reason}"
                 bar.console.print(message, markup=False, soft_wrap=True)
             lines.now_and_then(pace.text)
@@ -232,6 +273,7 @@ def _told(step: str, documents: list[CorpusDocument]) -> Iterator[Tell]:
 def _write_pages(collection: Collection, workspace: Workspace, engine: str, write_md: bool) -> None:
     from nclue_core.files import id_of_file_name, sha256_file
     from nclue_dataset.cache import prepare_tables
+    from nclue_dataset.paths import remember_pages
     from nclue_reconstruct.run import pages_out
 
     folder = workspace.ocr(engine)
@@ -252,6 +294,7 @@ def _write_pages(collection: Collection, workspace: Workspace, engine: str, writ
         pages_out.page_features(),
         sha256_file(path),
     )
+    remember_pages(collection.name, workspace.root)
     say(f'{path}: {count:,} pages; load_dataset("nclue", "{config}") loads them on this machine')
 
 
@@ -277,14 +320,23 @@ def _say_plan(
             click.echo(f"  {document.doc_id}: {hint}")
 
 
-def _print_summary(result: dict[str, Any]) -> None:
+def _print_summary(result: dict[str, Any], told: bool) -> None:
+    """Counts per step; the reasons where they were not told before, each once."""
     click.echo(f"{result['out']}: {result['documents']} documents")
     for step, counts in result["steps"].items():
         click.echo(
             f"  {step:<14} done {counts['done']:>6}  failed {counts['failed']:>6}  "
             f"to do {counts['to_do']:>6}"
         )
-        for doc_id, failure in list(counts["failures"].items())[:20]:
-            click.echo(f"    {doc_id}: {failure['state']}: {failure['reason']}")
-        if counts["failed"] > 20:
-            click.echo(f"    and {counts['failed'] - 20} more (--json lists all)")
+        alike: dict[tuple[str, str], list[str]] = {}
+        for doc_id, failure in counts["failures"].items():
+            reason = "" if told and step == "fetch" else f": {failure['reason']}"
+            alike.setdefault((failure["state"], reason), []).append(doc_id)
+        for (state, reason), doc_ids in list(alike.items())[:20]:
+            click.echo(f"    {', '.join(doc_ids[:5])}{_and_more(doc_ids[5:])}: {state}{reason}")
+        if len(alike) > 20:
+            click.echo(f"    and {len(alike) - 20} more reasons (--json lists all)")
+
+
+def _and_more(doc_ids: list[str]) -> str:
+    return f" and {len(doc_ids)} more" if doc_ids else ""

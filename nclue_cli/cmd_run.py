@@ -8,8 +8,17 @@ from typing import TYPE_CHECKING
 
 import click
 
-from nclue_cli.options import collection_options, json_option
-from nclue_cli.output import print_json, say
+from nclue_cli.options import (
+    InputPath,
+    collection_options,
+    form_option,
+    json_option,
+    open_collection,
+    pages_option,
+    seed_option,
+    subcommand,
+)
+from nclue_cli.output import print_json, say, warn
 from nclue_core.errors import UsageError
 from nclue_core.schema import FORMS
 
@@ -18,28 +27,29 @@ if TYPE_CHECKING:
     from nclue_systems import CorpusIndex, Facts, SystemSpec
 
 
-@click.command(name="run")
+@subcommand(
+    "run",
+    ("Every lexical system over the texts of `nclue reconstruct mini --out corpus`",
+     "nclue run all --collection mini --pages corpus --form all --out runs"),
+    ("What systems there are", "nclue run --list"),
+)  # fmt: skip
 @click.argument("systems", nargs=-1, metavar="SYSTEM...")
 @collection_options
-@click.option("--collection", metavar="NAME", help="Which collection of --release.")
-@click.option("--pages", type=click.Path(path_type=Path, exists=True, file_okay=False),
-              help="Page texts: OUT of `nclue reconstruct`, or an ocr_ENGINE in it.")  # fmt: skip
-@click.option("--form", default="raw", show_default=True, type=click.Choice([*FORMS, "all"]),
-              help="Query form.")  # fmt: skip
+@pages_option()
+@form_option
 @click.option("--out", type=click.Path(path_type=Path, file_okay=False), default=Path("runs"),
               show_default=True, help="Folder of the runs.")  # fmt: skip
 @click.option("--depth", type=click.IntRange(1), default=100, show_default=True,
               help="Documents per query, at most.")  # fmt: skip
-@click.option("--seed", type=int, default=11, show_default=True, help="Seed of `random`.")
-@click.option("--facts", "facts_path", type=click.Path(path_type=Path, exists=True, dir_okay=False),
+@seed_option(11)
+@click.option("--facts", "facts_path", metavar="FILE", type=InputPath(),
               help="Facts of the controls.  [default: the qrels' evidence]")  # fmt: skip
 @click.option("--list", "list_them", is_flag=True, help="List the systems and what they are.")
 @json_option
 def command(
     systems: tuple[str, ...],
-    config: str | None,
-    release: Path | None,
     collection: str | None,
+    release: str | None,
     pages: Path | None,
     form: str,
     out: Path,
@@ -51,9 +61,13 @@ def command(
 ) -> None:
     """Run retrieval systems over local page texts and write OUT/FORM/SYSTEM.jsonl.
 
+    Beside each run SYSTEM.run.json says what it was made from: system, settings, seed, collection,
+    judgments, and how many of the documents had a text. `nclue score` reads it.
+
     SYSTEM is a name (see --list), rrf(a,b) for the reciprocal rank fusion of any two, `all` for
     the lexical systems, or `controls`. A fusion takes the runs of systems that are not built in
-    from OUT/FORM/NAME.jsonl, or from the rankings that the collection holds.
+    from OUT/FORM/NAME.jsonl, or from the rankings that the collection holds. --form all runs
+    all three forms.
     """
     from nclue_systems import SYSTEMS, expand_names
 
@@ -64,20 +78,23 @@ def command(
     if not specs or pages is None:
         lacking = "SYSTEM" if not specs else "--pages"
         raise UsageError(f"{lacking} is missing: nclue run SYSTEM… --pages DIR (or --list)")
-    from nclue_dataset.collections import load_collection
+    from nclue_dataset.scoring import collection_judgments
     from nclue_systems.runs import write_runs
 
-    found = load_collection(config or (None if release else "mini"), release, collection)
+    found = open_collection(collection, release)
+    texts = _texts(found, form)
     written = write_runs(
         specs,
         _index(found, pages),
         found.queries,
-        _texts(found, form),
+        texts,
         out,
         depth=depth,
         seed=seed,
         facts=_facts(found, specs, facts_path),
         read_run=lambda name, of_form: _read_run(found, out, name, of_form),
+        collection=found.name,
+        judgments=collection_judgments(found).content_hash[:12],
         progress=say,
     )
     if as_json:
@@ -109,13 +126,17 @@ def _index(collection: Collection, pages: Path) -> CorpusIndex:
     )
     n_silent = int((index.document_lengths() == 0).sum())
     if n_silent:
-        say(f"warning: {n_silent} of {len(index.doc_ids)} documents have no text in {pages}")
+        warn(f"warning: {n_silent} of {len(index.doc_ids)} documents have no text in {pages}")
     return index
 
 
 def _texts(collection: Collection, form: str) -> dict[str, dict[str, str]]:
     """The texts of the forms to run: what the collection holds, else the rendered form."""
+    from nclue_dataset.scoring import check_form
+
     forms = FORMS if form == "all" else (form,)
+    for each in forms:
+        check_form(collection, each)
     return {each: collection.forms.get(each, {}) for each in forms}
 
 

@@ -118,17 +118,33 @@ def _collections() -> list[Finding]:
     from nclue_core.schema import COLLECTIONS
     from nclue_dataset.paths import prepared_release
 
-    findings = []
-    for name in COLLECTIONS:
-        folder = _datasets_cache() / "nclue" / name
-        if folder.is_dir():
-            findings.append(Finding(f"collection {name}", True, f"prepared in {folder}"))
-            continue
-        kept = ", a release is kept" if prepared_release(name).is_dir() else ""
-        findings.append(
-            Finding(f"collection {name}", False, f"not prepared{kept}", f"nclue prepare {name}")
-        )
-    return findings
+    kept = prepared_release("x").parent
+    own = sorted(path.name for path in kept.glob("[!.]*") if path.is_dir())
+    return [_collection(name) for name in dict.fromkeys([*COLLECTIONS, *own])]
+
+
+def _collection(name: str) -> Finding:
+    """Which release of a collection is prepared: version, judgments, where it came from."""
+    from nclue_dataset.paths import MINI_RELEASE, prepared_release
+
+    folder = _datasets_cache() / "nclue" / name
+    release = MINI_RELEASE if name == "mini" else prepared_release(name)
+    if folder.is_dir():
+        found = f"prepared in {folder}: {_release(name, release)}"
+        return Finding(f"collection {name}", True, found)
+    kept = f", a release is kept: {_release(name, release)}" if release.is_dir() else ""
+    return Finding(f"collection {name}", False, f"not prepared{kept}", f"nclue prepare {name}")
+
+
+def _release(name: str, folder: Path) -> str:
+    from nclue_core.errors import NClueError
+    from nclue_dataset.prepare import described
+    from nclue_dataset.release import read_release
+
+    try:
+        return f"{described(read_release(folder), name)}, kept in {folder}"
+    except NClueError as err:
+        return f"its release cannot be read: {err}"
 
 
 def _datasets_cache() -> Path:

@@ -7,12 +7,13 @@ loaded when it runs.
 from __future__ import annotations
 
 import importlib
-import os
 import sys
+import traceback
 from collections.abc import Sequence
 
 import click
 
+from nclue_cli import output
 from nclue_core._version import __version__
 from nclue_core.errors import ExitCode
 
@@ -23,6 +24,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "prepare": ("cmd_prepare", "Put collections into the Hugging Face cache for load_dataset."),
     "score": ("cmd_score", "Score run files against a collection."),
     "compare": ("cmd_compare", "Compare run files with a base run: intervals and tests."),
+    "stats": ("cmd_stats", "Sensitivity, strata, rank correlation, agreement, tests of blocks."),
     "check": ("cmd_check", "Validate a release directory and list everything that is wrong."),
     "export": ("cmd_export", "Write the folder that goes to the Hugging Face Hub."),
     "run": ("cmd_run", "Run retrieval systems over local page texts and write runs."),
@@ -73,25 +75,56 @@ def cli() -> None:
 
 def main(args: Sequence[str] | None = None) -> int:
     """Run the command line; returns the exit code (and is the console script)."""
+    output.set_level(output.NORMAL)
+    output.degrade_streams()
+    streams = sys.stdout, sys.stderr
     try:
         result = cli.main(args=args, prog_name="nclue", standalone_mode=False)
+        output.flush()
+    except (BrokenPipeError, SystemExit) as err:
+        # `nclue … | head`: the reader has left, nothing is wrong. click makes an exit of it, and
+        # wraps the streams.
+        if isinstance(err, SystemExit) and sys.stdout is streams[0]:
+            raise
+        sys.stdout, sys.stderr = streams
+        output.abandon(sys.stdout)
+        return int(ExitCode.OK)
     except click.ClickException as err:
         err.show()
         return int(ExitCode.USAGE)
     except (click.Abort, KeyboardInterrupt):
-        click.echo("nclue: interrupted", err=True)
+        output.warn("nclue: interrupted")
         return int(ExitCode.INTERRUPTED)
-    except BrokenPipeError:  # `nclue … | head`: the reader has left, nothing is wrong
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return int(ExitCode.OK)
     except Exception as err:
-        # The kit's errors carry their exit code (also those of the metric, which stands alone);
-        # anything else is a bug and keeps its traceback.
-        if not isinstance(getattr(err, "exit_code", None), int):
-            raise
-        click.echo(f"nclue: {err}", err=True)
-        return int(getattr(err, "exit_code", ExitCode.FAILED))
+        return _failed(err)
     return result if isinstance(result, int) else int(ExitCode.OK)
+
+
+def _failed(err: Exception) -> int:
+    """Tell an error in one line; its exit code. A bug keeps its traceback."""
+    # The kit's errors carry their exit code (also those of the metric, which stands alone).
+    code = getattr(err, "exit_code", None)
+    if not isinstance(code, int):
+        if not isinstance(err, OSError) or err.strerror is None:
+            raise err
+        missing = (FileNotFoundError, IsADirectoryError, NotADirectoryError)
+        code = ExitCode.INPUT if isinstance(err, missing) else ExitCode.FAILED
+    if output.is_verbose():
+        output.warn(traceback.format_exc())
+    try:
+        output.warn(f"nclue: {_told(err)}")
+        output.flush()
+    except OSError:  # stdout or stderr is full: the exit code is all that can be said
+        output.abandon(sys.stdout)
+        output.abandon(sys.stderr)
+    return int(code)
+
+
+def _told(err: Exception) -> str:
+    if not isinstance(err, OSError):
+        return str(err)
+    where = err.filename or "the output"
+    return f"{where}: cannot be read or written: {err.strerror}"
 
 
 if __name__ == "__main__":

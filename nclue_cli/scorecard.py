@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from nclue_core.schema import FORMS
@@ -25,6 +25,7 @@ class ScorecardRow:
     miss: float
     subset_first: float
     gold_first: float
+    more: dict[str, float] = field(default_factory=dict)  # other measures, by their titles
 
 
 @dataclass(frozen=True)
@@ -49,8 +50,17 @@ class Scorecard:
 
 def row_of(system: str, form: str, result: dict[str, Any], k: int = 10) -> ScorecardRow:
     """A row from what ``evaluate``'s ``compute`` returns."""
+    from nclue_metric.measures import shown_measures
+
     names = ("n_clue_score", "gold_hit", "gold_ndcg", "miss", "subset_first", "gold_first")
-    return ScorecardRow(system, form, *(float(result[f"{name}@{k}"]) for name in names))
+    more = {
+        measure.title: float(result[f"{measure.name}@{k}"])
+        for measure in shown_measures()
+        if measure.on_card and measure.name not in names
+    }
+    score, hit, gold_ndcg, *outcomes = (float(result[f"{name}@{k}"]) for name in names)
+    miss, subset_first, gold_first = outcomes
+    return ScorecardRow(system, form, score, hit, gold_ndcg, miss, subset_first, gold_first, more)
 
 
 def bar_parts(row: ScorecardRow, width: int = BAR_WIDTH) -> tuple[int, int, int]:
@@ -65,7 +75,11 @@ def as_text(card: Scorecard) -> str:
     other = [form for form in FORMS if form != "raw" and card.of_form(form)]
     rows = card.of_form("raw")
     width = max((len(row.system) for row in rows), default=6)
-    head = f"{'system':<{width}}  Score   Hit  NDCG  {'outcome of the queries':<{BAR_WIDTH}}  "
+    titles = list(rows[0].more) if rows else []
+    more = "".join(f"{title}  " for title in titles)
+    head = (
+        f"{'system':<{width}}  Score   Hit  NDCG  {more}{'outcome of the queries':<{BAR_WIDTH}}  "
+    )
     lines = [
         f"{card.collection}: {card.n_queries} queries, {card.n_documents} documents; percent "
         "at 10, raw form; right: Score in the other forms",
@@ -76,9 +90,10 @@ def as_text(card: Scorecard) -> str:
         gold, subset, miss = bar_parts(row)
         bar = GOLD * gold + SUBSET * subset + MISS * miss
         scores = "  ".join(_cell(card.score(row.system, form)) for form in other)
+        others = "".join(f"{value:{len(title)}.1f}  " for title, value in row.more.items())
         lines.append(
             f"{row.system:<{width}}  {row.score:5.1f} {row.hit:5.1f} {row.gold_ndcg:5.1f}  "
-            f"{bar}  {scores}".rstrip()
+            f"{others}{bar}  {scores}".rstrip()
         )
     legend = f"{GOLD} gold first   {SUBSET} subset first   {MISS} miss"
     return "\n".join([*lines, "", legend, card.signature])
@@ -115,10 +130,12 @@ later, and a <b class="miss">miss</b> when none is found.</p>
 
 def _html_form(card: Scorecard, form: str) -> str:
     rows = "".join(_html_row(row) for row in card.of_form(form))
+    more = "".join(f"<th>{html.escape(title)}" for title in card.of_form(form)[0].more)
     return (
         f"<h2>Query form {html.escape(form)}</h2>"
         '<div class="wide"><table><thead><tr><th>system<th>Score<th>Hit<th>Gold-NDCG'
-        f"<th>gold first / subset first / miss</tr></thead><tbody>{rows}</tbody></table></div>"
+        f"{more}<th>gold first / subset first / miss</tr></thead>"
+        f"<tbody>{rows}</tbody></table></div>"
     )
 
 
@@ -129,9 +146,11 @@ def _html_row(row: ScorecardRow) -> str:
         for name, share in parts
     )
     label = ", ".join(f"{name} {share:.1f} percent" for name, share in parts)
+    more = "".join(f"<td>{value:.1f}" for value in row.more.values())
     return (
         f"<tr><td><code>{html.escape(row.system)}</code><td>{row.score:.1f}<td>{row.hit:.1f}"
-        f'<td>{row.gold_ndcg:.1f}<td><div class="bar" role="img" aria-label="{label}">{bar}</div>'
+        f"<td>{row.gold_ndcg:.1f}{more}"
+        f'<td><div class="bar" role="img" aria-label="{label}">{bar}</div>'
     )
 
 

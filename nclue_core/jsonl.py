@@ -129,18 +129,21 @@ def write_jsonl(path: Path, rows: Iterable[Mapping[str, Any]]) -> int:
 
 
 def json_ready(value: Any) -> Any:
-    """The value with NaN and infinities as null and numpy scalars and arrays as plain numbers."""
+    """The value with NaN and infinities as null, -0.0 as 0.0, and numpy's values as plain ones."""
     if hasattr(value, "tolist"):
         value = value.tolist()
     if isinstance(value, Mapping):
         return {str(key): json_ready(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
         return [json_ready(item) for item in value]
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
+    if isinstance(value, float):
+        return value + 0.0 if math.isfinite(value) else None
     return value
 
 
-def dump_json(value: Any) -> str:
-    """A result as indented JSON; what is undefined (NaN) becomes null."""
-    return json.dumps(json_ready(value), ensure_ascii=False, indent=2, allow_nan=False)
+def dump_json(value: Any, *, ascii_only: bool = False) -> str:
+    """A result as indented JSON; what is undefined (NaN) becomes null.
+
+    With ``ascii_only`` all other characters are escaped.
+    """
+    return json.dumps(json_ready(value), ensure_ascii=ascii_only, indent=2, allow_nan=False)

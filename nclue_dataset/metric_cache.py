@@ -17,8 +17,9 @@ from filelock import FileLock
 
 MODULE = "n_clue"
 FILES = (
-    "n_clue.py", "columns.py", "fields.py", "inputs.py", "intervals.py", "parquet.py", "qrels.py",
-    "rows.py", "runs.py", "scoring.py", "support.py", "trec.py",
+    "n_clue.py", "columns.py", "conditions.py", "fields.py", "inputs.py", "intervals.py",
+    "measures.py", "parquet.py", "qrels.py", "rows.py", "runs.py", "scoring.py", "support.py",
+    "trec.py",
 )  # fmt: skip
 
 

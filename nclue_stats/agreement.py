@@ -2,6 +2,10 @@
 
 A kappa is undefined (NaN) where chance agreement is 1, that is where all labels are of one
 class: the observed agreement stands beside it.
+
+Labels are compared exactly. An item that an annotator left unanswered (None, NaN, or a blank
+string) is no answer: it agrees with nothing and disagrees with nothing, is left out of every
+figure that needs that annotator, and every figure says over how many items it is.
 """
 
 from __future__ import annotations
@@ -14,7 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from nclue_core.errors import UsageError
-from nclue_stats.inputs import FloatArray, check_confidence
+from nclue_stats.inputs import FloatArray, check_confidence, numbers
 
 
 @dataclass(frozen=True)
@@ -35,7 +39,7 @@ class Kappa:
     kappa: float  # NaN where chance agreement is 1
     observed: float  # observed (weighted) agreement
     expected: float  # by chance
-    n_items: int
+    n_items: int  # that were counted
 
 
 @dataclass(frozen=True)
@@ -45,18 +49,20 @@ class PageAgreement:
     identical: float  # share of items with equal sets
     jaccard: float  # mean overlap; two empty sets agree wholly
     overlapping: float  # share of items that share a page, or are both empty
-    n_items: int
+    n_items: int  # that both answered
 
 
 def wilson(successes: int, total: int, confidence: float = 0.95) -> Share:
     """Wilson score interval of a share, within 0..1.
 
     Raises:
-        UsageError: Not 0 <= successes <= total.
+        UsageError: Not whole numbers with 0 <= successes <= total.
     """
     check_confidence(confidence)
-    if not 0 <= successes <= total:
-        raise UsageError(f"{successes} of {total}: expected 0 <= successes <= total")
+    whole = all(isinstance(x, (int, np.integer)) and not isinstance(x, bool)
+                for x in (successes, total))  # fmt: skip
+    if not whole or not 0 <= successes <= total:
+        raise UsageError(f"{successes} of {total}: expected whole numbers, 0 <= successes <= total")
     if total == 0:
         return Share(0, 0, float("nan"), float("nan"), float("nan"))
     z2 = NormalDist().inv_cdf(0.5 + confidence / 2) ** 2
@@ -74,6 +80,7 @@ def cohen_kappa(confusion: ArrayLike, *, weights: str | None = None) -> Kappa:
 
     Args:
         confusion: (C, C) counts, rows the first annotator; classes in their order.
+            `Kappa.n_items` is their sum.
         weights: None, or "linear": disagreement grows with the distance of classes.
     """
     counts = _counts(confusion)
@@ -95,58 +102,99 @@ def confusion_matrix(
 ) -> FloatArray:
     """Counts of label pairs, rows the first annotator, classes in the declared order.
 
+    Items that either left unanswered are not counted.
+
     Raises:
         UsageError: The lengths differ, or a label is no declared class.
     """
-    if len(first) != len(second):
-        raise UsageError(f"{len(first)} and {len(second)} labels, expected as many")
-    code = {name: index for index, name in enumerate(classes)}
-    unknown = [label for label in (*first, *second) if label not in code]
-    if unknown:
-        raise UsageError(f"label {unknown[0]!r} is not one of {list(classes)!r}")
-    matrix = np.zeros((len(classes), len(classes)))
-    for one, other in zip(first, second):
-        matrix[code[one], code[other]] += 1
+    code = _class_codes(classes)
+    matrix = np.zeros((len(code), len(code)))
+    for one, other in _both_answered(first, second):
+        matrix[_code(code, one), _code(code, other)] += 1
     return matrix
 
 
-def fleiss_kappa(counts: ArrayLike) -> Kappa:
+def label_counts(labels: Sequence[Sequence[object]], classes: Sequence[object]) -> FloatArray:
+    """(items, classes) counts of the answers, as `fleiss_kappa` takes them.
+
+    Args:
+        labels: Per annotator, a label per item; unanswered items are not counted.
+        classes: The classes, in the order of the columns.
+
+    Raises:
+        UsageError: The lengths differ, or a label is no declared class.
+    """
+    _check_lengths(labels)
+    code = _class_codes(classes)
+    table = np.zeros((len(labels[0]) if labels else 0, len(code)))
+    for given in labels:
+        for item, label in enumerate(given):
+            if is_answered(label):
+                table[item, _code(code, label)] += 1
+    return table
+
+
+def fleiss_kappa(counts: ArrayLike, *, unequal: bool = False) -> Kappa:
     """Fleiss' kappa of several annotators.
 
     Args:
-        counts: (items, classes): how many annotators chose the class. Every item must have the
-            same number of annotators, at least 2; a table the other way round rarely has.
+        counts: (items, classes): how many annotators chose the class.
+        unequal: Items may have different numbers of annotators (some left them unanswered).
+            Otherwise every item must have the same number, at least 2; a table the other way
+            round rarely has.
+
+    With unequal numbers (Gwet, Handbook of Inter-Rater Reliability, 4th ed., 2014) the observed
+    agreement is the mean over the items of at least two answers, and the share of a class is the
+    mean over all answered items of its share there. With equal numbers this is Fleiss' kappa.
+    `Kappa.n_items` counts the items of at least two answers; with none the kappa is NaN.
     """
     table = _counts(counts)
     raters = table.sum(axis=1)
-    if (raters != raters[0]).any() or raters[0] < 2:
+    if not unequal and ((raters != raters[0]).any() or raters[0] < 2):
         raise UsageError(
             "rows are items and add up to the number of annotators (at least 2), the same for "
-            f"all; found row sums {sorted(set(raters.tolist()))}"
+            f"all (or unequal=True); found row sums {sorted(set(raters.tolist()))}"
         )
-    n = raters[0]
-    observed = float(((table**2).sum(axis=1) - n).mean() / (n * (n - 1)))
-    shares = table.sum(axis=0) / table.sum()
-    return _kappa(observed, float((shares**2).sum()), len(table))
+    shared, n = table[raters > 1], raters[raters > 1]
+    if not len(shared):
+        return Kappa(float("nan"), float("nan"), float("nan"), 0)
+    observed = float((((shared**2).sum(axis=1) - n) / (n * (n - 1))).mean())
+    shares = (table[raters > 0] / raters[raters > 0, None]).mean(axis=0)
+    return _kappa(observed, float((shares**2).sum()), len(shared))
 
 
 def pairwise_agreement(labels: Sequence[Sequence[object]]) -> list[Share]:
-    """Share of equal labels for each pair of annotators (1-2, 1-3, 2-3, …)."""
+    """Share of equal labels for each pair of annotators (1-2, 1-3, 2-3, …).
+
+    `Share.total` is the number of items that both answered; NaN where it is 0.
+    """
+    _check_lengths(labels)
     pairs = [(i, j) for i in range(len(labels)) for j in range(i + 1, len(labels))]
-    if any(len(labels[i]) != len(labels[j]) for i, j in pairs):
-        raise UsageError("annotators have different numbers of labels")
-    return [
-        wilson(sum(a == b for a, b in zip(labels[i], labels[j])), len(labels[i])) for i, j in pairs
-    ]
+    answered = [_both_answered(labels[i], labels[j]) for i, j in pairs]
+    return [wilson(sum(a == b for a, b in items), len(items)) for items in answered]
+
+
+def unanimous_agreement(labels: Sequence[Sequence[object]]) -> Share:
+    """Share of items with one label, among the items that every annotator answered."""
+    _check_lengths(labels)
+    items = [item for item in zip(*labels) if all(map(is_answered, item))]
+    return wilson(sum(all(label == item[0] for label in item) for item in items), len(items))
 
 
 def page_set_agreement(
-    first: Sequence[Collection[int]], second: Sequence[Collection[int]]
+    first: Sequence[Collection[int] | None], second: Sequence[Collection[int] | None]
 ) -> PageAgreement:
-    """Agreement of the pages that two annotators selected per item; NaN without items."""
+    """Agreement of the pages that two annotators selected per item; NaN without items.
+
+    An empty set is the answer that no page holds it; None is no answer.
+
+    Raises:
+        UsageError: The lengths differ, or a page is no whole number of at least 1.
+    """
     if len(first) != len(second):
         raise UsageError(f"{len(first)} and {len(second)} items, expected as many")
-    pairs = [(set(a), set(b)) for a, b in zip(first, second)]
+    pairs = [(_pages(a), _pages(b)) for a, b in zip(first, second)
+             if a is not None and b is not None]  # fmt: skip
     if not pairs:
         return PageAgreement(float("nan"), float("nan"), float("nan"), 0)
     overlaps = [len(a & b) / len(a | b) if a | b else 1.0 for a, b in pairs]
@@ -158,9 +206,63 @@ def page_set_agreement(
     )
 
 
+def is_answered(label: object) -> bool:
+    """Whether a label is an answer: not None, not NaN, not a blank string."""
+    if label is None or (isinstance(label, str) and not label.strip()):
+        return False
+    try:
+        return bool(label == label)
+    except TypeError:  # pandas.NA is neither equal nor unequal to itself
+        return False
+
+
+def _both_answered(
+    first: Sequence[object], second: Sequence[object]
+) -> list[tuple[object, object]]:
+    if len(first) != len(second):
+        raise UsageError(f"{len(first)} and {len(second)} labels, expected as many")
+    return [(a, b) for a, b in zip(first, second) if is_answered(a) and is_answered(b)]
+
+
+def _check_lengths(labels: Sequence[Sequence[object]]) -> None:
+    lengths = [len(given) for given in labels]
+    if len(set(lengths)) > 1:
+        raise UsageError(f"annotators have different numbers of labels: {lengths}")
+
+
+def _class_codes(classes: Sequence[object]) -> dict[object, int]:
+    unanswered = [name for name in classes if not is_answered(name)]
+    if unanswered or len(set(classes)) < len(classes):
+        raise UsageError(
+            f"classes are {list(classes)!r}: expected different ones, and None, NaN and blank "
+            "strings mark an item without an answer"
+        )
+    return {name: index for index, name in enumerate(classes)}
+
+
+def _code(codes: dict[object, int], label: object) -> int:
+    if label not in codes:
+        raise UsageError(f"label {label!r} is not one of {list(codes)!r}")
+    return codes[label]
+
+
+def _pages(pages: Collection[int]) -> set[int]:
+    if isinstance(pages, (str, bytes)) or any(
+        isinstance(page, bool) or not isinstance(page, (int, np.integer)) or page < 1
+        for page in pages
+    ):
+        raise UsageError(f"pages {pages!r}: expected a set of whole numbers from 1")
+    return {int(page) for page in pages}
+
+
 def _counts(values: ArrayLike) -> FloatArray:
-    table = np.asarray(values, dtype=np.float64)
-    if table.ndim != 2 or not table.size or (table < 0).any() or (table % 1 != 0).any():
+    table = numbers("counts", values)
+    if (
+        not np.isfinite(table).all()
+        or table.ndim != 2
+        or not table.size
+        or ((table < 0).any() or (table % 1 != 0).any())
+    ):
         raise UsageError("expected a table of counts: whole numbers, not negative, not empty")
     if table.sum() == 0:
         raise UsageError("the table of counts is all zero")

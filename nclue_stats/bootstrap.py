@@ -13,7 +13,7 @@ from nclue_stats.inputs import (
     IntArray,
     Rng,
     check_confidence,
-    check_count,
+    check_resamples,
     column_percentiles,
     generator,
     gold_families,
@@ -40,6 +40,12 @@ class BootstrapResult:
     n_queries: int
 
     @property
+    def n_undefined(self) -> IntArray:
+        """(S,) replicates in which the column is undefined; the interval is of the others."""
+        counts: IntArray = np.isnan(self.replicates).sum(axis=0).astype(np.int64)
+        return counts
+
+    @property
     def is_informative(self) -> bool:
         """Whether the data can vary: a single unit gives a width of 0 that says nothing."""
         return self.n_units > 1
@@ -62,17 +68,17 @@ def family_bootstrap(
     Args:
         values: (Q,) or (Q, S) values per query; NaN where undefined (left out of the mean).
         families: (Q,) labels; None resamples queries.
-        n_resamples: Number of replicates.
+        n_resamples: Number of replicates, at least 2.
         confidence: Share of replicates inside the interval.
         rng: Generator or seed.
 
     Degenerate data: constant values give an interval of width 0; so does a single family, of
     which `BootstrapResult.is_informative` warns. A column that is undefined for every query gives
-    NaN; replicates in which it is undefined are left out.
+    NaN; replicates in which it is undefined are left out and counted (`n_undefined`).
     """
     matrix = value_matrix(values)
     labels = unit_labels(families, len(matrix))
-    check_count("n_resamples", n_resamples)
+    check_resamples(n_resamples)
     check_confidence(confidence)
     defined = ~np.isnan(matrix)
     sums = sums_by_unit(np.where(defined, matrix, 0.0), labels)

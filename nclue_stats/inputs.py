@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from nclue_core.errors import UsageError
+
+if TYPE_CHECKING:
+    from nclue_metric import Judgments
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -17,16 +21,28 @@ Rng = np.random.Generator | int
 TIE = 1e-12
 
 
+def numbers(name: str, values: ArrayLike) -> FloatArray:
+    """An array of numbers; NaN and infinities pass.
+
+    Raises:
+        UsageError: Text, None, or rows of unlike length.
+    """
+    try:
+        return np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError) as err:
+        raise UsageError(f"{name}: expected numbers in rows of equal length ({err})") from None
+
+
 def value_matrix(values: ArrayLike) -> FloatArray:
     """Values per query as a (Q, S) matrix; a (Q,) array is one column.
 
     Raises:
         UsageError: Another number of dimensions, no query, or an infinity.
     """
-    matrix = np.asarray(values, dtype=np.float64)
+    matrix = numbers("values", values)
     if matrix.ndim == 1:
         matrix = matrix[:, None]
-    if matrix.ndim != 2 or not len(matrix):
+    if matrix.ndim != 2 or not matrix.size:
         raise UsageError(f"values have the shape {matrix.shape}, expected (queries, systems)")
     if np.isinf(matrix).any():
         raise UsageError("values hold an infinity; expected numbers, or NaN where undefined")
@@ -44,6 +60,8 @@ def unit_labels(units: ArrayLike | None, n_queries: int) -> IntArray:
     labels = np.asarray(units)
     if labels.shape != (n_queries,):
         raise UsageError(f"{labels.shape} labels for {n_queries} queries, expected one per query")
+    if labels.dtype.kind == "f" and np.isnan(labels).any():
+        raise UsageError("a label of a family is NaN; give every query a label")
     codes: IntArray = np.unique(labels, return_inverse=True)[1].astype(np.int64)
     return codes
 
@@ -61,16 +79,21 @@ def generator(rng: Rng) -> np.random.Generator:
     return np.random.default_rng(int(rng))
 
 
-def check_count(name: str, value: int) -> int:
-    """A number of draws: a whole number of at least 1."""
-    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 1:
-        raise UsageError(f"{name} is {value!r}, expected a whole number of at least 1")
+def check_count(name: str, value: int, least: int = 1) -> int:
+    """A number of draws: a whole number of at least ``least``."""
+    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least:
+        raise UsageError(f"{name} is {value!r}, expected a whole number of at least {least}")
     return int(value)
+
+
+def check_resamples(value: int) -> int:
+    """A number of replicates that an interval is read from: one alone has no spread."""
+    return check_count("n_resamples", value, least=2)
 
 
 def check_confidence(confidence: float) -> float:
     """The share of replicates inside an interval, strictly between 0 and 1."""
-    if not 0 < confidence < 1:
+    if isinstance(confidence, bool) or not 0 < confidence < 1:
         raise UsageError(f"confidence is {confidence}, expected a number between 0 and 1")
     return confidence
 
@@ -136,6 +159,9 @@ class Memberships:
     """
 
     def __init__(self, documents: Sequence[Sequence[int]]) -> None:
+        if not len(documents):
+            raise UsageError("no query has a document: there is no graph")
+        self.ids: tuple[str, ...] | None = None  # names of the codes 0, 1, …, where known
         self.degrees = np.array([len(docs) for docs in documents], dtype=np.int64)
         self.query = np.repeat(np.arange(len(documents)), self.degrees)
         flat = [doc for docs in documents for doc in docs]
@@ -155,9 +181,37 @@ class Memberships:
 
     @classmethod
     def of_ids(cls, documents: Sequence[Iterable[str]]) -> Memberships:
-        """From document IDs."""
+        """From document IDs; `ids` names the codes."""
         codes: dict[str, int] = {}
         coded = [
             [codes.setdefault(doc, len(codes)) for doc in sorted(set(docs))] for docs in documents
         ]
-        return cls(coded)
+        members = cls(coded)
+        members.ids = tuple(codes)
+        return members
+
+    @classmethod
+    def of_judgments(
+        cls, judgments: Judgments, kind: str, keep: NDArray[np.bool_] | None = None
+    ) -> tuple[Memberships, IntArray]:
+        """The graph of judgments, and the rows of the queries in it.
+
+        Args:
+            judgments: Judgments of Q queries.
+            kind: "gold": the golds of a query; "judged": all its documents of a grade above 0.
+            keep: (Q,) queries to take; None takes all.
+
+        Returns:
+            The memberships, and which of the Q queries they are of: those without such a
+            document are left out.
+        """
+        if kind not in ("gold", "judged"):
+            raise UsageError(f"kind is {kind!r}, expected 'gold' or 'judged'")
+        if kind == "gold":
+            documents = [sorted(ids) for ids in judgments.gold_ids]
+        else:
+            documents = [[doc for doc, grade in table.items() if grade > 0]
+                         for table in judgments.grades]  # fmt: skip
+        taken = [row for row, docs in enumerate(documents) if docs and (keep is None or keep[row])]
+        rows = np.array(taken, dtype=np.int64)
+        return cls.of_ids([documents[row] for row in rows]), rows

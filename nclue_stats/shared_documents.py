@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from nclue_core.errors import UsageError
+from nclue_metric import Judgments
 from nclue_stats.bootstrap import draw_weights
 from nclue_stats.inputs import (
     FloatArray,
@@ -21,6 +22,7 @@ from nclue_stats.inputs import (
     Rng,
     check_confidence,
     check_count,
+    check_resamples,
     generator,
     percentiles,
     value_matrix,
@@ -45,6 +47,7 @@ class RemovedDocuments:
     estimate: float  # NaN if no query is left
     n_queries: int
     removed: tuple[int, ...]  # document codes
+    n_tied: int = 0  # documents left in that have as many queries as the last one removed
 
 
 @dataclass(frozen=True)
@@ -58,6 +61,82 @@ class Components:
     def largest(self) -> int:
         """Queries in the largest component."""
         return self.sizes[0]
+
+
+@dataclass(frozen=True)
+class Sensitivity:
+    """Everything of this module for one contrast and one graph; differences in points."""
+
+    kind: str  # "gold" or "judged"
+    n_queries: int  # in the graph and with a defined value
+    n_left_out: int  # queries without a document of the kind, or with an undefined value
+    n_documents: int
+    n_components: int
+    largest_component: int
+    mean: float  # over these queries
+    document_macro: float
+    crossed_ci95: tuple[float, float]
+    leave_one_document_out: tuple[float, float]  # smallest and largest
+    one_query_per_document_ci95: tuple[float, float]
+    without_top_documents: float  # NaN if no query is left
+    n_removed: int
+    n_tied: int  # documents that only the tie rule left in
+    n_queries_left: int
+    removed: tuple[str, ...]
+
+
+def sensitivity(
+    differences: ArrayLike,
+    judgments: Judgments,
+    kind: str,
+    *,
+    n_remove: int = 20,
+    n_resamples: int = 1_000,
+    rng: int = 0,
+) -> Sensitivity:
+    """Every check of this module for one contrast.
+
+    Args:
+        differences: (Q,) variant minus base per query, fractions; queries where it is NaN are
+            left out and counted.
+        judgments: Judgments of the same Q queries.
+        kind: "gold" or "judged": what joins queries.
+        n_remove: Best-connected documents to leave out.
+        n_resamples: Replicates of each bootstrap.
+        rng: Seed; both bootstraps start from it.
+
+    Raises:
+        UsageError: No query is left, or not one value per query.
+    """
+    column = 100 * value_matrix(differences)
+    if column.shape != (len(judgments), 1):
+        raise UsageError(f"{column.shape} differences for {len(judgments)} queries")
+    members, rows = Memberships.of_judgments(judgments, kind, ~np.isnan(column[:, 0]))
+    values = column[rows, 0]
+    crossed = crossed_bootstrap(values, members, n_resamples=n_resamples, rng=rng)
+    one_out = leave_one_document_out(values, members)
+    one_query = one_query_per_document(values, members, n_resamples=n_resamples, rng=rng)
+    removal = remove_highest_degree(values, members, n_remove)
+    components = connected_components(members)
+    names = members.ids or ()
+    return Sensitivity(
+        kind=kind,
+        n_queries=len(members),
+        n_left_out=len(judgments) - len(members),
+        n_documents=members.n_documents,
+        n_components=components.n_components,
+        largest_component=components.largest,
+        mean=float(values.mean()),
+        document_macro=document_macro(values, members),
+        crossed_ci95=(crossed.low, crossed.high),
+        leave_one_document_out=(one_out.low, one_out.high),
+        one_query_per_document_ci95=(one_query.low, one_query.high),
+        without_top_documents=removal.estimate,
+        n_removed=len(removal.removed),
+        n_tied=removal.n_tied,
+        n_queries_left=removal.n_queries,
+        removed=tuple(names[code] for code in removal.removed),
+    )
 
 
 def document_macro(values: ArrayLike, members: Memberships) -> float:
@@ -95,7 +174,7 @@ def crossed_bootstrap(
     memberships, not with queries times documents.
     """
     column = _column(values, members)
-    check_count("n_resamples", n_resamples)
+    check_resamples(n_resamples)
     check_confidence(confidence)
     random = generator(rng)
     streams = [np.random.default_rng(seed) for seed in random.integers(0, 2**63, 2)]
@@ -127,7 +206,8 @@ def remove_highest_degree(
 ) -> RemovedDocuments:
     """Leave out the documents with the most queries, and every query that has one of them.
 
-    Ties in the number of queries are broken by the documents' codes.
+    Ties in the number of queries are broken by the documents' codes; `RemovedDocuments.n_tied`
+    says how many documents were left in only by this.
 
     Args:
         values: (Q,) value per query.
@@ -138,10 +218,12 @@ def remove_highest_degree(
     check_count("n_documents", n_documents)
     _, counts = _document_sums(column, members)
     removed = np.lexsort((np.arange(len(counts)), -counts))[:n_documents]
+    n_tied = int((counts >= counts[removed[-1]]).sum()) - len(removed)
     hit = np.isin(members.document, removed)
     kept = np.setdiff1d(np.arange(len(column)), members.query[hit])
     estimate = float(column[kept].mean()) if kept.size else float("nan")
-    return RemovedDocuments(estimate, len(kept), tuple(members.codes[removed].tolist()))
+    codes = tuple(members.codes[removed].tolist())
+    return RemovedDocuments(estimate, len(kept), codes, n_tied)
 
 
 def one_query_per_document(
@@ -158,7 +240,7 @@ def one_query_per_document(
     study does not say).
     """
     column = _column(values, members)
-    check_count("n_resamples", n_resamples)
+    check_resamples(n_resamples)
     check_confidence(confidence)
     order = np.argsort(members.document, kind="stable")
     by_document = column[members.query[order]]

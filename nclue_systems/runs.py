@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
+from nclue_core import __version__
 from nclue_core.errors import UsageError
 from nclue_core.jsonl import write_jsonl
+from nclue_core.run_record import RunRecord, rankings_hash, write_record
 from nclue_core.schema import Query, Ranking
 from nclue_systems.corpus import CorpusIndex
 from nclue_systems.facts import Facts
@@ -49,9 +51,13 @@ def write_runs(
     seed: int = SEED,
     facts: Facts | None = None,
     read_run: ReadRun | None = None,
+    collection: str | None = None,
+    judgments: str | None = None,
     progress: Callable[[str], None] | None = None,
 ) -> list[WrittenRun]:
     """Run every system in every form, and write ``<out>/<form>/<system>.jsonl``.
+
+    Beside each run its `RunRecord` says what it was made from.
 
     Args:
         specs: What to run.
@@ -65,11 +71,14 @@ def write_runs(
         facts: For the controls.
         read_run: Finds the rankings of (system, form) that fusions need and that are not run
             here; None where there are none.
+        collection: Name of the collection; recorded.
+        judgments: First digits of the hash of its judgments; recorded.
         progress: Called with a line per run.
 
     Raises:
         UsageError: A fusion needs a run that there is not. Found before anything is written.
     """
+    n_read = int((index.document_lengths() > 0).sum())
     given = {form: _given_runs(specs, form, read_run) for form in texts}
     written = []
     for form, of_form in texts.items():
@@ -80,7 +89,19 @@ def write_runs(
                 spec.name, index, queries, form,
                 depth=depth, seed=seed, texts=of_form, facts=facts, runs=given[form],
             )  # fmt: skip
-            written.append(_write(run_path(out, form, spec), spec, form, rankings))
+            record = RunRecord(
+                system=spec.name,
+                nclue=__version__,
+                settings=_settings(spec, depth),
+                form=form,
+                collection=collection,
+                judgments=judgments,
+                seed=seed,
+                documents=len(index.doc_ids),
+                documents_with_text=n_read,
+                rankings=rankings_hash({r.query_id: r.doc_ids for r in rankings}),
+            )
+            written.append(_write(run_path(out, form, spec), spec, form, rankings, record))
     return written
 
 
@@ -101,7 +122,23 @@ def _given_runs(
     return runs
 
 
-def _write(path: Path, spec: SystemSpec, form: str, rankings: Sequence[Ranking]) -> WrittenRun:
+def _settings(spec: SystemSpec, depth: int) -> dict[str, Any]:
+    """What shapes a run besides its name: the fields of the system that are not as usual."""
+    usual = SystemSpec("", "")
+    changed = {
+        field.name: value
+        for field in fields(spec)
+        if (value := getattr(spec, field.name)) != getattr(usual, field.name)
+        and field.name not in ("name", "definition", "inferred")
+    }
+    changed |= {"k1": spec.k1, "b": spec.b} if spec.kind == "retrieval" else {}
+    return {**changed, "depth": depth}
+
+
+def _write(
+    path: Path, spec: SystemSpec, form: str, rankings: Sequence[Ranking], record: RunRecord
+) -> WrittenRun:
     write_jsonl(path, (ranking.to_json() for ranking in rankings))
+    write_record(path, record)
     n_empty = sum(1 for ranking in rankings if not ranking.doc_ids)
     return WrittenRun(spec.name, form, path, len(rankings), n_empty)

@@ -16,7 +16,7 @@ from nclue_core.schema import FORMS
 from nclue_dataset.collections import load_collection
 from nclue_dataset.paths import MINI_RELEASE
 from nclue_dataset.release import Collection
-from nclue_dataset.scoring import collection_judgments, embedded_run, score_run
+from nclue_dataset.scoring import Rules, collection_judgments, open_runs, score_run
 from nclue_metric import score_rankings
 from nclue_systems import build_index, facts_from_qrels, run_system
 
@@ -121,9 +121,8 @@ def _directions(mini: Collection) -> Iterator[str]:
 
 
 def _score(mini: Collection, system: str, form: str) -> float:
-    judgments = collection_judgments(mini)
-    scored = score_run(mini, judgments, embedded_run(mini, system, form), form=form)
-    return float(scored.to_json()["n_clue_score@10"])
+    opened = open_runs(mini, [system], Rules(form=form))
+    return float(score_run(opened, opened.runs[0]).values["n_clue_score@10"])
 
 
 if __name__ == "__main__":

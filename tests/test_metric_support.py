@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nclue_metric import Judgments, ScoringError
-from nclue_metric.support import summarize_support, support_scores, top_pages
+from nclue_metric.support import READINGS, summarize_support, support_scores, top_pages
 
 JUDGMENTS = Judgments.from_mapping(
     {"q1": {"g": 2, "h": 2, "s": 1}, "q2": {"g": 2}, "q3": {"g": 2}}, 2
@@ -99,3 +99,50 @@ def test_support_agrees_with_a_plain_reading_of_the_definition_and_grows_with_m(
                 expected |= all(top & pages for pages in evidence[doc_id])
         assert bool(scores.success[0]) == expected
     assert (np.diff([by_m[m].success[0] for m in range(1, 9)]) >= 0).all()
+
+
+def test_readings_of_coverage_have_names_and_units_of_their_own() -> None:
+    surfaced = [
+        {"g": [(2, 3.0), (9, 2.0), (19, 1.0)], "h": [(6, 1.0), (5, 0.5)]},  # m = 1: one each
+        {"g": [(1, 1.0)]},
+        {},
+    ]
+    rankings = [["g", "h"], ["g"], []]
+    at_1 = summarize_support(support_scores(JUDGMENTS, rankings, surfaced, EVIDENCE, ms=[1])[1])
+    # m = 1: of q1's golds each covers one of two conditions, together both (2 of g, 6 of h)
+    expected = {
+        "condition_page_coverage@1": 50, "all_condition_page_coverage@1": 0,
+        "condition_page_coverage_per_gold@1": 50, "all_condition_page_coverage_per_gold@1": 0,
+        "condition_page_coverage_micro@1": 50, "condition_page_coverage_first_gold@1": 50,
+        "all_condition_page_coverage_first_gold@1": 0,
+        "condition_page_coverage_pooled@1": 75, "all_condition_page_coverage_pooled@1": 50,
+        "condition_page_coverage_surfaced": 75, "all_condition_page_coverage_surfaced": 50,
+        "all_condition_page_coverage_surfaced_per_gold": 200 / 3,
+    }  # fmt: skip
+    assert {name: at_1[name] for name in expected} == pytest.approx(expected)
+    assert (at_1["n_gold_hit"], at_1["n_retrieved_golds"]) == (2, 3)
+    assert {name.rstrip("1") for name in expected} == set(READINGS)
+
+
+def test_printed_coverage_is_not_that_of_the_best_gold() -> None:
+    # Ours is Gold+Support / Gold Hit by construction. The study prints Gold+Support .051 to .053
+    # and Gold Hit 44.3 and 52.1, so that ours would lie from 9.8 to 12.0 %; it prints 14 to 17 %.
+    ends = 100 * 0.051 / 0.521, 100 * 0.053 / 0.443
+    assert [round(end, 1) for end in ends] == [9.8, 12.0]
+    at_3 = support_scores(
+        JUDGMENTS,
+        [["g"], ["g"], []],
+        [{"g": [(2, 1.0), (19, 1.0)]}, {"g": [(1, 1.0)]}, {}],
+        EVIDENCE,
+    )[3]
+    found = summarize_support(at_3)
+    assert found["all_condition_page_coverage@3"] == pytest.approx(
+        found["gold_support@3"] / (100 * 2 / 3) * 100
+    )
+
+
+def test_evidence_for_fewer_conditions_than_the_query_has_is_refused() -> None:
+    with pytest.raises(ScoringError, match="1 page sets in 1, the query has 2"):
+        support_scores(
+            JUDGMENTS, [["g"], [], []], [{"g": [(2, 1.0)]}, {}, {}], [{"g": [[2]]}, {}, {}]
+        )

@@ -19,11 +19,12 @@ import pytest
 
 from nclue_core.files import file_name
 from nclue_core.schema import CorpusDocument
+from nclue_http.client import retry_after
+from nclue_http.hosts import HostLimit, Hosts
 from nclue_reconstruct.fetch import pmc_packages
-from nclue_reconstruct.fetch.hosts import HostLimit, Hosts
 from nclue_reconstruct.fetch.pmc_packages import take_pdf
 from nclue_reconstruct.fetch.states import FetchError
-from nclue_reconstruct.fetch.transfer import Fetcher, FetchSettings, retry_after
+from nclue_reconstruct.fetch.transfer import Fetcher, FetchSettings
 from nclue_reconstruct.outcome import DocumentOutcome
 from nclue_reconstruct.read.engines import FailingEngine, NullEngine, get_engine
 from nclue_reconstruct.run import fetching

@@ -126,7 +126,7 @@ def test_fusions_take_rankings_of_the_release_and_run_files(release, pages, tmp_
         (("bm25_or",), 2, "--pages is missing"),
         (("--pages", "."), 2, "SYSTEM is missing"),
         (("bm25_xor", "--pages", "."), 2, "no system is called 'bm25_xor'"),
-        (("bm25_or", "--pages", "/nowhere/at/all"), 2, "does not exist"),
+        (("bm25_or", "--pages", "/nowhere/at/all"), 3, "does not exist"),
     ],
 )
 def test_wrong_calls_say_what_is_wrong(args, code, message, capsys):
@@ -140,3 +140,40 @@ def test_documents_without_text_are_counted(release, pages, tmp_path, capsys):
     out = tmp_path / "runs"
     assert run("bm25_or", "--release", release, "--pages", pages, "--out", out) == 0
     assert "1 of 4 documents have no text" in capsys.readouterr().err
+
+
+def test_a_run_carries_what_it_was_made_from_and_score_tells_it(release, pages, tmp_path, capsys):
+    for page in (pages / "ocr_text" / "d4").iterdir():
+        page.unlink()
+    out = tmp_path / "runs"
+    common = ("--release", release, "--pages", pages, "--out", out, "--form", "natural")
+    assert run("bm25_and_tuned", "random", *common, "--depth", "3", "--seed", "5") == 0
+    path = out / "natural" / "bm25_and_tuned.jsonl"
+    record = json.loads((out / "natural" / "bm25_and_tuned.run.json").read_text())
+    settings = record.pop("settings")
+    assert (settings["k1"], settings["b"], settings["depth"]) == (0.9, 0.4, 3)
+    assert record.pop("nclue")
+    assert len(record.pop("rankings")) == 64
+    assert len(record.pop("judgments")) == 12
+    assert record == {
+        "format": "nclue-run/1", "system": "bm25_and_tuned", "form": "natural",
+        "collection": "tiny", "seed": 5, "documents": 4, "documents_with_text": 3,
+    }  # fmt: skip
+    capsys.readouterr()
+    assert main(["score", str(path), "--release", str(release)]) == 0
+    printed = capsys.readouterr()
+    assert "it was made over 3 of 4 documents" in printed.err
+    assert "made for the form natural, and is scored as raw" in printed.err
+    assert "bm25_and_tuned: bm25_and_tuned, nclue " in printed.out
+    assert main(["score", str(path), "--release", str(release), "--form", "natural"]) == 0
+    said = capsys.readouterr().err
+    assert "is scored as" not in said
+    assert "rankings are not those" not in said
+
+
+def test_a_form_of_the_collection_can_be_run_and_another_not(release, pages, tmp_path, capsys):
+    out = tmp_path / "runs"
+    common = ("--release", release, "--pages", pages, "--out", out)
+    assert run("bm25_or", *common, "--form", "clean") == 2
+    assert "do you mean clean_v2?" in capsys.readouterr().err
+    assert not out.exists()

@@ -4,6 +4,7 @@ Importing this package loads numpy only; `nclue_metric.n_clue` also loads `evalu
 """
 
 from .files import FileScores, score_files
+from .measures import MEASURES, Measure, summarize
 from .scoring import (
     GOLD_FIRST,
     MISS,
@@ -17,17 +18,18 @@ from .scoring import (
     keep_first,
     score_grades,
     score_rankings,
-    summarize,
 )
 
 __all__ = [
     "GOLD_FIRST",
+    "MEASURES",
     "MISS",
     "OUTCOMES",
     "SUBSET_FIRST",
     "Alignment",
     "FileScores",
     "Judgments",
+    "Measure",
     "QueryScores",
     "ScoringError",
     "common_support",

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import numpy as np
+
+from .measures import interval_measures
 from .scoring import Judgments, QueryScores, ScoringError
 
 
@@ -10,11 +13,17 @@ def intervals(
 ) -> dict[str, list[float]]:
     """95% intervals in percent; families are queries with the same complete set of golds."""
     try:
-        from nclue_stats.compare import family_intervals
+        from nclue_stats.bootstrap import family_bootstrap
+        from nclue_stats.inputs import gold_families
     except ModuleNotFoundError as err:
         raise ScoringError(
             'intervals need the package of the kit, not this module alone: pip install "nclue"'
         ) from err
-    found = family_intervals(judgments, scores, n_resamples=n_resamples, rng=seed)
-    names = {"score": "n_clue_score", "hit": "gold_hit", "gold_ndcg": "gold_ndcg"}
-    return {f"{names[name]}@{scores.k}_ci95": list(ends) for name, ends in found.items()}
+    measures = interval_measures()
+    columns = np.stack([measure.of_query(scores) for measure in measures], axis=1)
+    families = gold_families(judgments.gold_ids)
+    found = family_bootstrap(columns, families, n_resamples=n_resamples, rng=seed)
+    return {
+        f"{measure.name}@{scores.k}_ci95": [100 * float(low), 100 * float(high)]
+        for measure, low, high in zip(measures, found.low, found.high)
+    }

@@ -11,14 +11,16 @@ import evaluate
 import numpy as np
 
 from .columns import RunFormatError
+from .conditions import VERSION, signature
 from .fields import Fields
 from .inputs import SHAPE, as_list, check_batch, check_options
 from .intervals import intervals
+from .measures import per_query_columns, summarize
 from .parquet import columns_of
 from .qrels import parse_qrels
 from .rows import are_plain_ids
 from .runs import parse_run, read_run
-from .scoring import Judgments, ScoringError, score_rankings, summarize
+from .scoring import Judgments, ScoringError, score_rankings
 from .support import summarize_support, support_scores
 from .trec import read_columns
 
@@ -27,8 +29,6 @@ __all__ = [
     "Fields", "NClue", "RunFormatError", "are_plain_ids", "columns_of", "parse_qrels", "parse_run",
     "read_columns", "read_run",
 ]  # fmt: skip
-
-VERSION = "0.1.0"
 
 _CITATION = """\
 @article{cha2026nclue,
@@ -170,28 +170,16 @@ class NClue(evaluate.Metric):
             for at_m in support.values():
                 result.update(summarize_support(at_m))
         result["n_empty"] = sum(1 for ranking in predictions if not ranking)
-        result["signature"] = signature(judgments, ks, gain)
-        if n_resamples:
-            result["signature"] += f"|resamples:{n_resamples}|seed:{seed}"
+        drawn = {"resamples": n_resamples, "seed": seed} if n_resamples else {}
+        result["signature"] = signature(conditions(judgments, ks, gain) | drawn)
         if per_query:
             result["query_ids"] = list(judgments.query_ids)
             result["per_query"] = {
-                f"{name}@{at_k.k}": getattr(at_k, attribute).tolist()
+                name: values
                 for at_k in scores.values()
-                for name, attribute in PER_QUERY.items()
+                for name, values in per_query_columns(at_k).items()
             }
         return result
-
-
-PER_QUERY = {
-    "n_clue_score": "score",
-    "gold_hit": "hit",
-    "gold_ndcg": "gold_ndcg",
-    "graded_ndcg": "graded_ndcg",
-    "outcome": "outcome",
-    "gold_rank": "gold_rank",
-    "subset_rank": "subset_rank",
-}
 
 
 def _copied(value: Any) -> Any:
@@ -214,10 +202,13 @@ def judgments_of(references: Any, query_ids: Any = None) -> Judgments:
     )
 
 
-def signature(judgments: Judgments, ks: list[int], gain: str) -> str:
-    """The conditions of a result, to print beside it: the same signature, comparable numbers."""
-    cutoffs = ",".join(str(k) for k in ks)
-    return (
-        f"n_clue|v:{VERSION}|k:{cutoffs}|gain:{gain}|ties:input|queries:{len(judgments)}"
-        f"|judgments:{judgments.content_hash[:12]}"
-    )
+def conditions(judgments: Judgments, ks: list[int], gain: str) -> dict[str, Any]:
+    """What a result depends on, for its signature."""
+    return {
+        "nclue": VERSION,
+        "k": ks,
+        "gain": gain,
+        "ties": "input",
+        "queries": len(judgments),
+        "judgments": judgments.content_hash[:12],
+    }

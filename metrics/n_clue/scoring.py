@@ -21,7 +21,6 @@ from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from itertools import chain, repeat
 from operator import itemgetter
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -219,6 +218,7 @@ class QueryScores:
     subset_rank: FloatArray
     gold_ndcg: FloatArray
     graded_ndcg: FloatArray
+    grades: NDArray[np.uint8]  # (Q, k) of the first k documents; 0 = unjudged or no document
 
 
 def score_grades(
@@ -249,6 +249,7 @@ def score_grades(
         subset_rank=subset_rank,
         gold_ndcg=_ratio(is_gold @ _discounts(k), _ideal_gold(judgments, k)),
         graded_ndcg=_ratio(_gains(gain)[top] @ _discounts(k), _ideal_graded(judgments, k, gain)),
+        grades=top,
     )
 
 
@@ -273,29 +274,6 @@ def score_rankings(
     check_cutoffs(ks, gain)
     matrix = judgments.grade_matrix(rankings, max(ks), checked=checked)
     return {k: score_grades(matrix, judgments, k, gain) for k in ks}
-
-
-def summarize(scores: QueryScores) -> dict[str, Any]:
-    """Percentages over all queries, as the study prints them, with the counts behind them.
-
-    NDCG means are over the queries where it is defined; ``undefined_…`` counts the others. With
-    no query at all every share is NaN.
-    """
-    total = len(scores.score)
-    shares = {
-        f"{name}@{scores.k}": _percent(scores.outcome == code, total)
-        for code, name in enumerate(OUTCOMES)
-    }
-    return {
-        f"n_clue_score@{scores.k}": _percent(scores.score, total),
-        f"gold_hit@{scores.k}": _percent(scores.hit, total),
-        f"gold_ndcg@{scores.k}": defined_mean(scores.gold_ndcg) * 100,
-        f"graded_ndcg@{scores.k}": defined_mean(scores.graded_ndcg) * 100,
-        **shares,
-        "n_queries": total,
-        "undefined_gold_ndcg": int(np.isnan(scores.gold_ndcg).sum()),
-        "undefined_graded_ndcg": int(np.isnan(scores.graded_ndcg).sum()),
-    }
 
 
 def defined_mean(values: FloatArray) -> float:
@@ -479,7 +457,3 @@ def _ideal_graded(judgments: Judgments, k: int, gain: str) -> FloatArray:
 def _ratio(value: FloatArray, ideal: FloatArray) -> FloatArray:
     defined = ideal > 0
     return np.where(defined, value / np.where(defined, ideal, 1.0), np.nan)
-
-
-def _percent(values: NDArray[Any], total: int) -> float:
-    return float(values.sum()) / total * 100 if total else float("nan")

@@ -19,7 +19,7 @@ from nclue_core.errors import MissingDependencyError, UsageError
 from nclue_core.pages import Block, PageRecord
 from nclue_reconstruct import outcome
 from nclue_reconstruct.outcome import DocumentError, PageFailure
-from nclue_reconstruct.read import mineru_driver, tesseract, textlayer
+from nclue_reconstruct.read import mineru_driver, missing, tesseract, textlayer
 from nclue_reconstruct.read.pdf_open import open_pdf
 from nclue_reconstruct.read.render import PageImage, check_dpi, render_page
 
@@ -139,18 +139,19 @@ class TextEngine(Engine):
     ) -> Iterator[PageResult]:
         """See Engine; pages that went to OCR come last."""
         wanted = set(pages)
-        missing: list[int] = []
+        lacking: dict[int, PageRecord] = {}
         for record in textlayer.extract_document(pdf, doc_id, sha256):
             if record.page not in wanted:
                 continue
             if textlayer.is_unreadable(record):
                 yield PageFailure(record.page, outcome.BROKEN, textlayer.page_error(record))
-            elif not record.has_text and self.ocr_missing:
-                missing.append(record.page)
+            elif self.ocr_missing and missing.lacks_text(record):
+                lacking[record.page] = record
             else:
                 yield record
-        if missing and self.ocr_missing:
-            yield from self.ocr_missing.read(pdf, doc_id, sha256, missing)
+        if lacking and self.ocr_missing:
+            for result in self.ocr_missing.read(pdf, doc_id, sha256, sorted(lacking)):
+                yield missing.better(lacking[result.page], result)
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ from nclue_core.errors import InputError
 from nclue_core.files import atomic_write, file_name, id_of_file_name
 from nclue_reconstruct import outcome
 from nclue_reconstruct.outcome import DocumentError, DocumentOutcome, PageFailure
+from nclue_reconstruct.read import damage
 from nclue_reconstruct.read.pdf_open import load_page, one_line, open_pdf, quiet_pymupdf
 from nclue_reconstruct.run.windows import WHOLE, Window
 
@@ -89,6 +90,7 @@ def render_page(document: Any, page: int, dpi: int, *, color: bool = False) -> P
         DocumentError: The page cannot be read or rendered (state broken).
     """
     pymupdf = quiet_pymupdf()
+    damage.forget_warnings()
     loaded = load_page(document, page)
     rect = loaded.rect
     plan = plan_page(rect.width, rect.height, dpi)
@@ -113,17 +115,17 @@ def render_page(document: Any, page: int, dpi: int, *, color: bool = False) -> P
         plan.dpi,
         rect.width,
         rect.height,
-        _reduction_note(rect, plan, dpi),
+        "; ".join(_reduction(rect, plan, dpi) + damage.page_notes(document, page)) or None,
     )
 
 
-def _reduction_note(rect: Any, plan: RenderPlan, dpi: int) -> str | None:
+def _reduction(rect: Any, plan: RenderPlan, dpi: int) -> list[str]:
     if not plan.reduced:
-        return None
-    return (
+        return []
+    return [
         f"rendered at {plan.dpi} dpi instead of {dpi}: {rect.width:.0f} x {rect.height:.0f} pt "
         f"would exceed {MAX_PIXELS:,} pixels"
-    )
+    ]
 
 
 def render_document(
@@ -162,9 +164,10 @@ def render_document(
             for result in _render_pages(document, out_dir / file_name(doc_id), pages, dpi, resume):
                 done += result is None
                 failures += [result] if result else []
+            is_repaired = bool(document.is_repaired)
     except DocumentError as err:
         return DocumentOutcome(err.state, err.reason, done, total, time.monotonic() - began)
-    state, reason_text = outcome.summarise(done, failures)
+    state, reason_text = outcome.summarise(done, failures, is_repaired)
     seconds = time.monotonic() - began
     return DocumentOutcome(state, reason_text, done, total, seconds, tuple(failures))
 

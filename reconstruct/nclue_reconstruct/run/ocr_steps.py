@@ -56,7 +56,7 @@ def ocr_document(
     failures: list[PageFailure] = []
     try:
         with open_pdf(pdf) as document:
-            total = document.page_count
+            total, is_repaired = document.page_count, bool(document.is_repaired)
         found = finished_pages(folder, total, sha256, window) if resume else set()
         if not resume:
             _remove_pages(folder, window)
@@ -67,7 +67,7 @@ def ocr_document(
             failures.append(failure)
     except DocumentError as err:
         return DocumentOutcome(err.state, err.reason, len(done), total, time.monotonic() - began)
-    state, reason = outcome.summarise(len(done), failures)
+    state, reason = outcome.summarise(len(done), failures, is_repaired)
     seconds = time.monotonic() - began
     return DocumentOutcome(state, reason, len(done), total, seconds, tuple(failures))
 

@@ -14,7 +14,7 @@ from nclue_core.files import sha256_file
 from nclue_core.pages import page_path
 from nclue_core.schema import CorpusDocument
 from nclue_reconstruct.fetch.pdf_store import recalled, remember
-from nclue_reconstruct.fetch.states import CHANGED, GONE, OK, FetchResult
+from nclue_reconstruct.fetch.states import CHANGED, GONE, OK, TRUNCATED, FetchResult
 from nclue_reconstruct.outcome import OK as DONE
 from nclue_reconstruct.outcome import DocumentOutcome
 from nclue_reconstruct.read.engines import Engine
@@ -77,6 +77,10 @@ def _verify_one(document: CorpusDocument, target: Path) -> FetchResult:
     if document.sha256 is not None and found != document.sha256:
         reason = f"{target}: expected SHA-256 {document.sha256}, found {found}"
         return FetchResult(CHANGED, reason, n_bytes, found)
+    if document.sha256 is None and document.n_bytes not in (None, n_bytes):
+        state = TRUNCATED if n_bytes < (document.n_bytes or 0) else CHANGED
+        reason = f"{target}: expected {document.n_bytes:,} bytes, found {n_bytes:,}"
+        return FetchResult(state, reason, n_bytes, found)
     remember(target, n_bytes, found)
     return FetchResult(OK, "", n_bytes, found)
 

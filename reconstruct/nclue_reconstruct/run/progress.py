@@ -6,6 +6,8 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from nclue_reconstruct.outcome import DONE_STATES
+
 
 @dataclass(frozen=True)
 class Event:
@@ -59,7 +61,7 @@ class Pace:
         if event.state is not None:
             self.documents += 1
             self._new_documents += event.is_new
-            self.failed += event.state != "ok"
+            self.failed += event.state not in DONE_STATES
 
     @property
     def seconds(self) -> float:

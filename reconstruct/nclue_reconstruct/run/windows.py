@@ -10,7 +10,13 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
-from nclue_reconstruct.outcome import OK, DocumentOutcome, PageFailure, summarise
+from nclue_reconstruct.outcome import (
+    DONE_STATES,
+    REPAIRED_REASON,
+    DocumentOutcome,
+    PageFailure,
+    summarise,
+)
 
 MAX_PAGES = 100_000  # a release may say what it likes; the last window takes the rest
 
@@ -70,7 +76,8 @@ def join(
         for window, outcome in parts
         for failure in _failures(window, outcome, total, pages_on_disk)
     ]
-    state, reason = summarise(done, failures)
+    is_repaired = any(REPAIRED_REASON in outcome.reason for _, outcome in parts)
+    state, reason = summarise(done, failures, is_repaired)
     return DocumentOutcome(state, reason, done, total, seconds, tuple(failures))
 
 
@@ -78,7 +85,7 @@ def _failures(
     window: Window, outcome: DocumentOutcome, total: int | None, pages_on_disk: Collection[int]
 ) -> Sequence[PageFailure]:
     """The pages that a window lost: one by one, or all that it had not done when it ended."""
-    if outcome.state == OK or outcome.failures:
+    if outcome.state in DONE_STATES or outcome.failures:
         return outcome.failures
     pages = window.pages(total or window.last or window.first)
     lost = [page for page in pages if page not in pages_on_disk]
