@@ -125,6 +125,6 @@ def _table(scored: list[ScoredRun], k: int) -> Any:
     for item in scored:
         cells = [f"{item.values[f'{measure.name}@{k}']:.1f}" for measure in shown]
         ends = item.intervals.get(f"{shown[0].name}@{k}_ci95")
-        cells += [interval(*ends)] if ends else []
+        cells += [interval(ends[0], ends[1])] if ends else []
         table.add_row(*map(Text, (item.run.name, *cells)))  # texts: names may hold [brackets]
     return table

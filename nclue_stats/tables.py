@@ -48,7 +48,7 @@ def rows(contrasts: Sequence[Contrast]) -> list[list[str]]:
             signed(item.delta_d, 3),
             interval(item.delta_d_low, item.delta_d_high, 3) + _undefined(item),
             signed(item.promotion_bounds[0]),
-            item.break_even_shown,
+            item.break_even_note,
             *(signed(delta.delta) for delta in item.more.values()),
             *(scenario(result) for result in item.promotions),
         ]

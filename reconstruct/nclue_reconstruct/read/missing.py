@@ -91,9 +91,9 @@ def unknown_share(text: str, n_dropped: int = 0) -> float:
     """
     if text.isascii() and text.isprintable():
         return n_dropped / max(len(text) + n_dropped, 1)
-    visible = [c for c in text if not c.isspace()]
-    bad = n_dropped + sum(c == "\ufffd" or not c.isprintable() for c in visible)
-    return bad / max(len(visible) + n_dropped, 1)
+    counts = {c: n for c, n in Counter(text).items() if not c.isspace()}
+    bad = n_dropped + sum(n for c, n in counts.items() if c == "\ufffd" or not c.isprintable())
+    return bad / max(sum(counts.values()) + n_dropped, 1)
 
 
 def _has_words(text: str) -> bool:

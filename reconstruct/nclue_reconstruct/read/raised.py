@@ -36,7 +36,12 @@ def joined(spans: Sequence[dict[str, Any]], direction: tuple[float, float] = (1.
         spans: As in PyMuPDF's dictionaries: text, size and origin.
         direction: Of the line: (1, 0) runs from left to right.
     """
-    text = _join(spans, direction) if len(spans) > 1 else "".join(s["text"] for s in spans)
+    one_size = len(spans) == 1 or all(span["size"] == spans[0]["size"] for span in spans)
+    # Raised text without another size is rare: it is looked for where the baselines differ.
+    if one_size and (len(spans) == 1 or len({span["origin"][1] for span in spans}) == 1):
+        text = "".join(span["text"] for span in spans)
+    else:
+        text = _join(spans, direction)
     return text if text.isascii() else _SOLID.sub(_apart, text)
 
 
