@@ -4,7 +4,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 TYPECHECK := build/typecheck
-PACKAGES := nclue_cli nclue_construct nclue_core nclue_dataset nclue_metric \
+PACKAGES := nclue_cli nclue_construct nclue_core nclue_dataset nclue_http nclue_metric \
             nclue_reconstruct nclue_stats nclue_systems
 
 .PHONY: demo test lint types format wheel clean tesseract

@@ -23,16 +23,17 @@ import statistics
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 from collections import Counter
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
 import pymupdf
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
+
+from http_server import Answer, Seen, Server, ranged
 from nclue_core.schema import CorpusDocument, Evidence, Qrel, Query
 from nclue_dataset.collection_writer import write_release
 from nclue_dataset.release import Collection
@@ -52,56 +53,17 @@ def make_pdf(number: int, n_pages: int, n_lines: int) -> bytes:
     return document.tobytes(no_new_id=True)
 
 
-class Server(ThreadingHTTPServer):
-    """Serves the PDFs in pieces, and counts what it is asked."""
-
-    daemon_threads = True
-
-    def __init__(self, pdfs: dict[str, bytes], pause_s: float) -> None:
-        super().__init__(("127.0.0.1", 0), Handler)
-        self.pdfs = pdfs
-        self.pause_s = pause_s
-        self.requests = 0
-        self.base = f"http://127.0.0.1:{self.server_address[1]}"
-
-    def handle_error(self, request: Any, client_address: Any) -> None:
-        """A client that was killed is no error."""
-
-
-class Handler(BaseHTTPRequestHandler):
-    """GET with Range, and a strong ETag, so that parts are continued."""
-
-    protocol_version = "HTTP/1.1"
-    server: Server
-
-    def do_GET(self) -> None:
-        """Slowly, in eight pieces."""
-        self.server.requests += 1
-        content = self.server.pdfs[self.path.rpartition("/")[2].removesuffix(".pdf")]
-        start = int(self.headers.get("range", "bytes=0-")[6:].partition("-")[0])
-        self.send_response(206 if start else 200)
-        if start:
-            self.send_header("Content-Range", f"bytes {start}-{len(content) - 1}/{len(content)}")
-        self.send_header("Content-Length", str(len(content) - start))
-        self.send_header("ETag", f'"{hashlib.sha256(content).hexdigest()}"')
-        self.end_headers()
-        size = max(1, len(content) // 8)
-        for at in range(start, len(content), size):
-            time.sleep(self.server.pause_s)
-            self.wfile.write(content[at : at + size])
-
-    def log_message(self, *_: Any) -> None:
-        """Nothing is printed."""
-
-
 @contextlib.contextmanager
 def serving(pdfs: dict[str, bytes], pause_s: float = 0.0) -> Iterator[Server]:
-    server = Server(pdfs, pause_s)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    try:
+    """Serve the PDFs in eight pieces, with ranges and strong ETags, so that parts are continued."""
+
+    def answer(seen: Seen) -> Answer:
+        content = pdfs[seen.path.rpartition("/")[2].removesuffix(".pdf")]
+        etag = {"ETag": f'"{hashlib.sha256(content).hexdigest()}"'}
+        return ranged(content, seen, etag, pieces=8, pause_s=pause_s)
+
+    with Server(answer).running() as server:
         yield server
-    finally:
-        server.shutdown()
 
 
 def release_of(folder: Path, base: str, pdfs: dict[str, bytes], n_pages: int) -> Path:
@@ -221,10 +183,10 @@ def rerun(n_documents: int, folder: Path) -> dict[str, Any]:
             return time.monotonic() - began
 
         first_s = run()
-        asked = server.requests
+        asked = len(server.seen)
         again = [run() for _ in range(3)]
-        if server.requests != asked:
-            raise SystemExit(f"{server.requests - asked} requests in the second run")
+        if len(server.seen) != asked:
+            raise SystemExit(f"{len(server.seen) - asked} requests in the second run")
     return {
         "documents": n_documents,
         "requests_of_the_first_run": asked,

@@ -29,7 +29,7 @@ from pathlib import Path
 import pymupdf
 
 from nclue_core.schema import CorpusDocument
-from nclue_reconstruct.read.engines import TesseractEngine
+from nclue_reconstruct.read.engine_tesseract import TesseractEngine
 from nclue_reconstruct.read.render import render_page, write_png
 from nclue_reconstruct.run.pipeline import Parallel, ocr_documents
 from nclue_reconstruct.run.workspace import Workspace

@@ -21,13 +21,13 @@ from typing import Any
 import pymupdf
 
 from nclue_core.schema import CorpusDocument
-from nclue_reconstruct.read.engines import TextEngine
+from nclue_reconstruct.limits import Worker
+from nclue_reconstruct.read.engine_text import TextEngine
 from nclue_reconstruct.read.render import render_document
-from nclue_reconstruct.run.limits import Worker
 from nclue_reconstruct.run.ocr_steps import ocr_document
 from nclue_reconstruct.run.pipeline import Parallel, ocr_documents, render_documents
-from nclue_reconstruct.run.windows import Window
 from nclue_reconstruct.run.workspace import Workspace
+from nclue_reconstruct.window import Window
 
 TEXT_TIMES = 20  # the text layer is read so much faster than a page is rendered
 MAX_PAGES = 60  # of a document, so that two workers can share the work evenly

@@ -2,44 +2,49 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from nclue_cli.options import (
-    InputPath,
-    collection_options,
-    json_option,
-    open_collection,
-    pages_option,
-    seed_option,
-    subcommand,
-    subgroup,
-)
-from nclue_cli.output import print_json, say
+from nclue_cli.cmd_audit_sample import command as audit_sample
+from nclue_cli.options import InputPath, json_option, pages_option, seed_option, subgroup
+from nclue_cli.output import Lines, print_json, say, warn
+from nclue_cli.page_folders import ocr_folder
 from nclue_core.errors import UsageError
 
 if TYPE_CHECKING:
-    from nclue_construct.audit_sample import SampledDecision
     from nclue_construct.config import ConstructConfig
     from nclue_construct.llm_judge import LlmJudge
-    from nclue_construct.zones import ZonedPage
+    from nclue_core.schema import CorpusDocument
+
+_USAGE = "nclue construct --pdfs DIR --name NAME --out BENCH"
+_OCR_ENGINES = ("text", "auto", "tesseract", "mineru")
 
 
 @subgroup(
     "construct",
-    ("A benchmark from page texts, judged by rules alone",
-     "nclue construct --pages own --corpus corpus.jsonl --out bench"),
+    ("A benchmark from a folder of PDFs, judged by rules alone", _USAGE),
+    ("From page texts that are there",
+     "nclue construct --pages own --corpus corpus.jsonl --name own --out bench"),
     ("What the gate rejected, and why", "nclue construct --out bench --rejects"),
     invoke_without_command=True,
 )  # fmt: skip
+@click.option("--pdfs", metavar="DIR", type=InputPath(directory=True),
+              help="Your PDFs; a subfolder is a source of documents.")  # fmt: skip
+@click.option("--name", metavar="NAME",
+              help="Of the benchmark; its query IDs begin with it.")  # fmt: skip
 @pages_option()
 @click.option("--corpus", metavar="FILE", type=InputPath(),
               help="The documents: one JSON object a line with doc_id and source.")  # fmt: skip
 @click.option("--out", type=click.Path(path_type=Path, file_okay=False),
               help="Folder of the steps' files; the benchmark comes to OUT/release.")  # fmt: skip
+@click.option("--ocr", "ocr_engine", type=click.Choice(_OCR_ENGINES), default="text",
+              show_default=True, help="How --pdfs are read; text: their text layer.")  # fmt: skip
+@click.option("--lang", default="eng", show_default=True, help="Languages, as Tesseract's.")
+@click.option("--jobs", type=click.IntRange(1), help="Processes that read.  [default: cores]")
 @click.option("--settings", "--config", "config_path", metavar="FILE", type=InputPath(),
               help="Settings (TOML).")  # fmt: skip
 @seed_option(None, "  [default: 11]")
@@ -50,152 +55,195 @@ if TYPE_CHECKING:
 @click.option("--judge-model", metavar="NAME", help="Name of the model.")
 @click.option("--judge-protocol", type=click.Choice(["openai", "anthropic"]),
               help="If the address does not tell.")  # fmt: skip
+@click.option("--judge-max-tokens", type=click.IntRange(16), help="Of a reply.  [default: 1000]")
+@click.option("--judge-token-field",
+              type=click.Choice(["max_tokens", "max_completion_tokens", "none"]),
+              help="Name of that limit; refused names are changed anyway.  "
+              "[default: max_tokens]")  # fmt: skip
+@click.option("--judge-temperature", metavar="T|none", help="[default: 0; left out if refused]")
+@click.option("--judge-json", is_flag=True, help="Ask the server for JSON (response_format).")
+@click.option("--judge-price", metavar="IN,OUT",
+              help="Dollars per million tokens sent and received, for the cost.")  # fmt: skip
 @click.option("--judge-frozen", is_flag=True, help="Only use replies cached in OUT/judge_cache.")
 @click.option("--rejects", is_flag=True, help="List what the gate rejected, and stop.")
 @json_option
 @click.pass_context
-def command(
-    ctx: click.Context,
-    pages: Path | None,
-    corpus: Path | None,
-    out: Path | None,
-    config_path: Path | None,
-    seed: int | None,
-    steps: str | None,
-    judge_url: str | None,
-    judge_model: str | None,
-    judge_protocol: str | None,
-    judge_frozen: bool,
-    rejects: bool,
-    as_json: bool,
-) -> None:
-    """Build a benchmark from page texts: --pages DIR --corpus FILE --out DIR.
+def command(ctx: click.Context, /, **options: Any) -> None:
+    """Build a benchmark from a folder of PDFs: --pdfs DIR --name NAME --out BENCH.
+
+    The PDFs stay where they are. They are read once, into OUT/ocr_text; OUT/corpus.jsonl lists
+    them with SHA-256, pages and bytes. Instead of --pdfs, --pages and --corpus name texts and
+    documents that are there.
 
     Steps: mine, cluster, search, gate, compose, verify, select, emit. A step whose inputs and
     settings have not changed is skipped, so that the command can be stopped and run again.
-    Without a judge the gate is the rules alone; the release says which gate was used.
+    Without a judge the gate is the rules alone; the release says which gate was used. Exit code
+    1 if no query comes out.
     """
     if ctx.invoked_subcommand is not None:
         return
+    out = options["out"]
     if out is None:
-        raise UsageError("--out is missing: nclue construct --pages DIR --corpus FILE --out DIR")
-    if rejects:
-        _list_rejects(out, as_json)
+        raise UsageError(f"--out is missing: {_USAGE}")
+    if options["rejects"]:
+        _list_rejects(out, options["as_json"])
         return
-    if pages is None or corpus is None:
-        lacking = "--pages" if pages is None else "--corpus"
-        raise UsageError(
-            f"{lacking} is missing: nclue construct --pages DIR --corpus FILE --out DIR"
-        )
-    from nclue_construct.corpus_rows import read_corpus
-    from nclue_construct.pipeline import STEPS, Construction
-
-    config = _settings(config_path, seed)
-    judge = _judge(judge_url, judge_model, judge_protocol, judge_frozen, out)
-    made = Construction(_ocr_folder(pages), read_corpus(corpus), out, config, judge, say)
-    made.run(steps.split(",") if steps else STEPS)
-    files = sorted(path.name for path in out.glob("*.jsonl"))
-    release = out / "release"
-    if as_json:
-        print_json({"out": str(out), "files": files, "release": str(release)})
-    else:
-        click.echo(f"{release}\nnext: nclue check {release}")
-
-
-@subcommand(
-    "audit-sample",
-    ("Ten decisions of mini, with the lines nearest to the condition",
-     "nclue audit-sample --pages corpus -n 10 --lines"),
-    ("A hundred of your own benchmark, as JSON",
-     "nclue audit-sample --release bench/release --pages own --json"),
-)  # fmt: skip
-@collection_options
-@pages_option(required=True)
-@click.option("-n", "n", type=click.IntRange(2), default=100, show_default=True,
-              help="Decisions to draw.")  # fmt: skip
-@seed_option(11)
-@click.option("--lines", is_flag=True, help="Only the nearest lines, not the whole pages.")
-@json_option
-def audit_sample(
-    collection: str | None,
-    release: str | None,
-    pages: Path,
-    n: int,
-    seed: int,
-    lines: bool,
-    as_json: bool,
-) -> None:
-    """Draw (query, document, condition) decisions to be read by a person.
-
-    Half are absences among the subsets that runs rank highest: the pages nearest in words are
-    printed. The others are positives, each with one of the pages said to hold the condition.
-    """
-    from nclue_construct.audit_sample import count_kinds, sample_decisions
-
-    found = open_collection(collection, release)
-    decisions = sample_decisions(found, n, seed)
-    if as_json:
-        print_json([decision.to_json() for decision in decisions])
-        return
-    for decision in decisions:
-        _show(decision, _ocr_folder(pages), lines)
-    kinds = count_kinds(decisions)
-    say(f"{kinds['absent']} absent, {kinds['present']} present")
+    _build(out, options)
 
 
 command.add_command(audit_sample)
 
 
-def _show(decision: SampledDecision, folder: Path, lines: bool) -> None:
-    from nclue_construct.audit_sample import nearby_lines, pages_to_read
+def _build(out: Path, options: dict[str, Any]) -> None:
+    from nclue_construct.pipeline import STEPS, Construction
 
-    what = f"page {decision.page}" if decision.page else "absent"
-    click.echo(f"\n=== {decision.query_id}  {decision.doc_id}  {decision.condition!r}  {what}")
-    for page in pages_to_read(decision, _pages_of(folder, decision.doc_id)):
-        text = "\n".join(nearby_lines(page, decision.condition)) if lines else page.body
-        click.echo(f"--- page {page.page}\n{text}")
-
-
-def _pages_of(folder: Path, doc_id: str) -> list[ZonedPage]:
-    from nclue_construct.zones import zone_document
-    from nclue_core.pages import read_document
-
-    return list(zone_document(read_document(folder, doc_id)))
-
-
-def _ocr_folder(pages: Path) -> Path:
-    """The folder itself, or the one ``ocr_<engine>`` in it."""
-    inside = sorted(path for path in pages.glob("ocr_*") if path.is_dir())
-    if len(inside) > 1:
-        names = ", ".join(path.name for path in inside)
-        raise UsageError(f"{pages} holds {names}: name one of them with --pages")
-    return inside[0] if inside else pages
+    _check_inputs(options)
+    config = _settings(options)
+    _check_place(out, config.name)
+    judge = _judge(out, options)
+    pages, corpus = _own_pdfs(out, config.name, options) if options["pdfs"] else _given(options)
+    made = Construction(pages, corpus, out, config, judge, say)
+    made.run(options["steps"].split(",") if options["steps"] else STEPS)
+    files = sorted(path.name for path in out.glob("*.jsonl"))
+    release = out / "release"
+    if options["as_json"]:
+        print_json({"out": str(out), "files": files, "release": str(release)})
+    else:
+        click.echo(f"{release}\nnext: nclue check {release}")
 
 
-def _settings(path: Path | None, seed: int | None) -> ConstructConfig:
+def _check_inputs(options: dict[str, Any]) -> None:
+    if options["pdfs"]:
+        if options["pages"] or options["corpus"]:
+            raise UsageError("--pdfs makes the pages and the corpus: leave out --pages, --corpus")
+        return
+    for name in ("pages", "corpus"):
+        if options[name] is None:
+            raise UsageError(f"--{name} is missing (or --pdfs alone): {_USAGE}")
+
+
+def _check_place(out: Path, name: str) -> None:
+    """A folder holds one benchmark; another one does not silently take its place."""
+    from nclue_dataset.layout import MANIFEST, read_manifest
+
+    if (out / "release" / MANIFEST).is_file():
+        there = read_manifest(out / "release").get("name")
+        if there != name:
+            raise UsageError(f"{out} holds the benchmark {there!r}: choose another --out")
+
+
+def _given(options: dict[str, Any]) -> tuple[Path, list[CorpusDocument]]:
+    from nclue_construct.corpus_rows import read_corpus
+
+    return ocr_folder(options["pages"]), read_corpus(options["corpus"])
+
+
+def _own_pdfs(out: Path, name: str, options: dict[str, Any]) -> tuple[Path, list[CorpusDocument]]:
+    """Read the PDFs of a folder; the page texts and the rows of their documents."""
+    from nclue_core.jsonl import write_jsonl
+    from nclue_reconstruct.read.engines import get_engine
+    from nclue_reconstruct.run.own_pdfs import find_pdfs, read_texts
+    from nclue_reconstruct.run.progress import Event, Pace
+
+    is_text = options["ocr_engine"] == "text"  # which knows no languages
+    engine = get_engine(options["ocr_engine"], lang=None if is_text else options["lang"])
+    engine.check_ready()
+    documents, paths, left_out = find_pdfs(options["pdfs"], name)
+    for line in left_out:
+        warn(f"left out: {line}")
+    n_pages = sum(document.n_pages or 0 for document in documents)
+    say(f"{len(documents):,} PDFs with {n_pages:,} pages in {options['pdfs']}")
+    pace, lines = Pace("read", len(documents), n_pages), Lines(quiet=False)
+
+    def tell(event: Event) -> None:
+        pace.add(event)
+        lines.now_and_then(pace.text)
+
+    jobs = options["jobs"] or os.cpu_count() or 1
+    for line in read_texts(documents, paths, out, engine, jobs, tell):
+        warn(f"not read whole: {line}")
+    say(pace.text())
+    write_jsonl(out / "corpus.jsonl", (document.to_json() for document in documents))
+    return out / f"ocr_{engine.name}", documents
+
+
+def _settings(options: dict[str, Any]) -> ConstructConfig:
     from dataclasses import replace
 
     from nclue_construct.config import read_config
+    from nclue_dataset.names import own_name_reason
 
-    config = read_config(path)
+    config = read_config(options["config_path"])
+    config = replace(config, name=options["name"] or config.name)
+    if not config.name:
+        raise UsageError(f"--name is missing: how the benchmark is called. {_USAGE}")
+    reason = own_name_reason(config.name)
+    if reason:
+        raise UsageError(f"--name {config.name}: {reason}")
+    seed = options["seed"]
     if seed is None:
         return config
     compose, select = replace(config.compose, seed=seed), replace(config.select, seed=seed)
     return replace(config, seed=seed, compose=compose, select=select)
 
 
-def _judge(
-    url: str | None, model: str | None, protocol: str | None, frozen: bool, out: Path
-) -> LlmJudge | None:
-    if url is None:
-        if model or protocol or frozen:
-            raise UsageError("--judge-model, --judge-protocol and --judge-frozen need --judge-url")
+def _judge(out: Path, options: dict[str, Any]) -> LlmJudge | None:
+    if options["judge_url"] is None:
+        given = [name for name, value in options.items() if name.startswith("judge_") and value]
+        if given:
+            raise UsageError(f"--{given[0].replace('_', '-')} needs --judge-url")
         return None
     from nclue_construct.judge_client import JudgeClient, make_endpoint
+    from nclue_construct.judge_progress import JudgePace
     from nclue_construct.llm_judge import LlmJudge
 
-    endpoint = make_endpoint(url, model or "", protocol)
-    return LlmJudge(JudgeClient(endpoint, out / "judge_cache", frozen))
+    endpoint = make_endpoint(
+        options["judge_url"], options["judge_model"] or "", options["judge_protocol"],
+        **_request_options(options),
+    )  # fmt: skip
+    client = JudgeClient(endpoint, out / "judge_cache", options["judge_frozen"])
+    lines = Lines(quiet=False)
+    pace = JudgePace(client.usage, _prices(options["judge_price"]), lines.now_and_then)
+    return LlmJudge(client, pace)
+
+
+def _request_options(options: dict[str, Any]) -> dict[str, Any]:
+    chosen: dict[str, Any] = {"json_mode": options["judge_json"]}
+    if options["judge_max_tokens"]:
+        chosen["max_tokens"] = options["judge_max_tokens"]
+    if options["judge_token_field"]:
+        field = options["judge_token_field"]
+        chosen["token_field"] = None if field == "none" else field
+    if options["judge_temperature"]:
+        chosen["temperature"] = _temperature(options["judge_temperature"])
+    return chosen
+
+
+def _temperature(text: str) -> float | None:
+    if text.lower() == "none":
+        return None
+    return _number(text, "--judge-temperature", "a number from 0 to 2, or none", most=2)
+
+
+def _prices(text: str | None) -> tuple[float, float] | None:
+    if text is None:
+        return None
+    numbers = [
+        _number(part, "--judge-price", "two prices as 0.25,1.25") for part in text.split(",")
+    ]
+    if len(numbers) != 2:
+        raise UsageError(f"--judge-price {text}: expected two prices as 0.25,1.25")
+    return numbers[0], numbers[1]
+
+
+def _number(text: str, option: str, expected: str, most: float = 1e6) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = -1.0
+    if not 0 <= value <= most:
+        raise UsageError(f"{option} {text}: expected {expected}")
+    return value
 
 
 def _list_rejects(out: Path, as_json: bool) -> None:

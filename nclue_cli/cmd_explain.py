@@ -15,6 +15,7 @@ from nclue_cli.options import (
     subcommand,
 )
 from nclue_cli.output import print_json
+from nclue_cli.page_folders import pages_of
 from nclue_core.errors import UsageError
 
 if TYPE_CHECKING:
@@ -24,19 +25,19 @@ if TYPE_CHECKING:
 @subcommand(
     "explain",
     ("A judgment of mini, with the texts of `nclue reconstruct mini --out corpus`",
-     "nclue explain mini_0000 DOC --pages corpus"),
+     "nclue explain mini_0000 DOC"),
     ("One of your own benchmark, as JSON",
      "nclue explain QUERY DOC --pages own --release bench/release --json"),
 )  # fmt: skip
 @click.argument("query_id", metavar="QUERY")
 @click.argument("doc_id", metavar="DOC")
-@pages_option(required=True)
+@pages_option()
 @collection_options
 @json_option
 def command(
     query_id: str,
     doc_id: str,
-    pages: Path,
+    pages: Path | None,
     collection: str | None,
     release: str | None,
     as_json: bool,
@@ -44,24 +45,19 @@ def command(
     """Show per condition the pages that hold it, with the line around the match.
 
     The lines come from your local page texts; a release holds none. Places that do not count
-    (tables of contents, reference lists, parts of longer names) are shown as such.
+    (tables of contents, reference lists, parts of longer names) are shown as such. Without
+    --pages the texts are looked for where they were made.
     """
     from nclue_construct.explain import explain_judgment
 
     found = open_collection(collection, release)
     if all(document.doc_id != doc_id for document in found.corpus):
         raise UsageError(f"no document is called {doc_id!r} in the collection {found.name}")
-    report = explain_judgment(found, query_id, doc_id, _ocr_folder(pages))
+    report = explain_judgment(found, query_id, doc_id, pages_of(found, pages))
     if as_json:
         print_json(report.to_json())
         return
     _print(report)
-
-
-def _ocr_folder(pages: Path) -> Path:
-    from nclue_cli.cmd_construct import _ocr_folder as find
-
-    return find(pages)
 
 
 def _print(report: Explanation) -> None:

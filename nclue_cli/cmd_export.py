@@ -51,10 +51,20 @@ def command(
     with release_folder(release) as source:
         held = tuple(read_release(source).collections) if source else ("mini",)
         found = [load_collection(name, source) for name in collections or held]
-        files = export(found, target)
+        files = export(found, target, licence=_license(source, collections or held))
     if as_json:
         print_json([asdict(file) for file in files])
         return
     for file in files:
         click.echo(f"{target / file.path}  {file.rows:,} rows")
     click.echo(f"{target / 'README.md'}  dataset card")
+
+
+def _license(source: Path | None, names: tuple[str, ...]) -> str | None:
+    """The licence of the annotations, as the release states it."""
+    from nclue_dataset.layout import read_manifest
+    from nclue_dataset.paths import prepared_release
+
+    folder = source or prepared_release(names[0])
+    stated = read_manifest(folder).get("license") if folder.is_dir() else None
+    return stated if isinstance(stated, str) else None

@@ -27,7 +27,11 @@ from nclue_cli.output import print_json, warn
 @release_option
 @click.option("--revision", metavar="SHA", help="Revision of the public repository.")
 @mapping_option
-@click.option("--force", is_flag=True, help="Build again even if the same content is prepared.")
+@click.option(
+    "--force",
+    is_flag=True,
+    help="Build again, and let a release take the place of another one of its name.",
+)
 @json_option
 def command(
     configs: tuple[str, ...],

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Iterable, Iterator
+from dataclasses import Field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,15 +23,50 @@ from nclue_core.errors import ExitCode, UsageError
 if TYPE_CHECKING:
     from nclue_core.schema import CorpusDocument
     from nclue_dataset.release import Collection
-    from nclue_reconstruct.read.engines import Engine
+    from nclue_reconstruct.read.engine import Engine
     from nclue_reconstruct.run.fetching import PmcServices
     from nclue_reconstruct.run.progress import Tell
     from nclue_reconstruct.run.workspace import Workspace
 
 STEPS = ("run", "fetch", "verify", "render", "ocr", "pages", "status")
-OCR_ENGINES = ("auto", "mineru", "tesseract", "text")
+DEFAULT_DPI = 200
 
 
+def _engine_options(command: click.Command) -> click.Command:
+    """Options of all OCR engines, as these state them: --ocr, --lang, --tier and so on."""
+    from nclue_reconstruct.read import engines
+    from nclue_reconstruct.read.engine import options_of
+
+    found: dict[str, dict[str, Field[Any]]] = {}
+    for name, engine in engines.known().items():
+        for one in options_of(engine):
+            found.setdefault(one.name, {})[name] = one
+    kinds = "; ".join(f"{name}: {engine.needs}" for name, engine in engines.known().items())
+    command.params[5:5] = [
+        click.Option(["--ocr", "ocr_engine"], type=click.Choice(engines.names()), default="auto",
+                     show_default=True, help="auto: MinerU where ready, else Tesseract. Needs: "
+                     f"{kinds}."),
+        click.Option(["--ocr-missing"], type=click.Choice(engines.fillers()),
+                     help="With --ocr text: engine for pages without a text layer."),
+        *(_engine_option(by_engine) for by_engine in found.values()),
+    ]  # fmt: skip
+    return command
+
+
+def _engine_option(by_engine: dict[str, Field[Any]]) -> click.Option:
+    one = next(iter(by_engine.values()))
+    flag = "--" + one.name.removesuffix("_s").replace("_", "-")
+    choices, kind = one.metadata["choices"], type(one.default)
+    kinds: dict[type, Any] = {float: click.FloatRange(0, min_open=True)}
+    allowed = click.Choice(choices) if choices else kinds.get(kind, kind)
+    if one.name == "dpi":  # of rendering, too
+        allowed = click.IntRange(30, 1200)
+    defaults = ", ".join(f"{name}: {field.default}" for name, field in by_engine.items())
+    explained = f"{one.metadata['explained']}.  [defaults: {defaults}]"
+    return click.Option([flag, one.name], type=allowed, help=explained)
+
+
+@_engine_options
 @subcommand(
     "reconstruct",
     ("The first five source PDFs of mini, and the text of their pages",
@@ -42,14 +78,8 @@ OCR_ENGINES = ("auto", "mineru", "tesseract", "text")
               help="Folder of the reconstruction; an earlier one is continued.")  # fmt: skip
 @collection_options
 @click.option("--docs", metavar="ID,…", help="Only these documents.")
-@click.option("--limit", type=click.IntRange(1), help="Only the first so many documents.")
-@click.option("--ocr", "ocr_engine", type=click.Choice(OCR_ENGINES), default="auto",
-              show_default=True, help="auto: MinerU where ready, else Tesseract.")  # fmt: skip
-@click.option("--ocr-missing", type=click.Choice(["tesseract", "mineru"]),
-              help="With --ocr text: engine for pages without a text layer.")  # fmt: skip
-@click.option("--lang", default="eng", show_default=True, help="Languages, as Tesseract's.")
-@click.option("--dpi", type=click.IntRange(30, 1200), default=200, show_default=True,
-              help="Resolution of rendering.")  # fmt: skip
+@click.option("--limit", type=click.IntRange(1),
+              help="Only so many: golds first, then those that most queries judge.")  # fmt: skip
 @click.option("--images", is_flag=True, help="run: also keep rendered pages as PNG.")
 @click.option("--write-md", is_flag=True, help="pages: also one Markdown file per document.")
 @click.option("--mirror", metavar="DIR|URL",
@@ -60,9 +90,13 @@ OCR_ENGINES = ("auto", "mineru", "tesseract", "text")
 @click.option("--pmc-oa-service", metavar="URL",
               help="The same of the older oa service (retired in 2026), asked last.")  # fmt: skip
 @click.option("--contact", metavar="ADDRESS", help="Who you are, for the servers' owners.")
+@click.option("--timeout", "timeout_s", type=click.FloatRange(1), default=1800, show_default=True,
+              help="Seconds for fetching one document, all tries and waits together.")  # fmt: skip
 @click.option("--jobs", type=click.IntRange(1), help="Processes at once.  [default: cores]")
-@click.option("--engine", type=click.Choice(["local", "ray"]), default="local",
-              show_default=True, help="Where rendering and OCR run.")  # fmt: skip
+@click.option("--executor", type=click.Choice(["local", "process", "ray"]), default="process",
+              show_default=True, help="What runs rendering and OCR: one by one, in --jobs "
+              "processes, or on a Ray cluster.")  # fmt: skip
+@click.option("--engine", "old_executor", type=click.Choice(["local", "ray"]), hidden=True)
 @click.option("--ray-address", metavar="ADDRESS", help="Of a running Ray cluster.")
 @click.option("--ray-cpus", type=click.FloatRange(0.01), default=1, show_default=True,
               help="What Ray sets aside for a document.")  # fmt: skip
@@ -90,7 +124,8 @@ def command(words: tuple[str, ...], out: Path, as_json: bool, **options: Any) ->
     step, name = _step_and_name(words)
     collection = _collection(name, options["collection"], options["release"])
     ids = _ids(options["docs"] or "", collection.corpus)
-    documents = chosen(collection.corpus, ids, options["limit"])
+    documents = chosen(collection.corpus, ids, options["limit"], collection.qrels["final"])
+    _say_limit(documents, collection, options["limit"])
     if options["dry_run"]:
         _say_plan(documents, out, step, options)
         return int(ExitCode.OK)
@@ -102,7 +137,9 @@ def command(words: tuple[str, ...], out: Path, as_json: bool, **options: Any) ->
     if as_json:
         print_json(result)
     else:
-        _print_summary(result)
+        _print_summary(result, told=step in ("run", "fetch"))
+    if step in ("run", "fetch") and _nothing_reached(documents, workspace):
+        return int(ExitCode.NETWORK)
     failed = any(counts["failed"] for counts in result["steps"].values())
     return int(ExitCode.FAILED if failed else ExitCode.OK)
 
@@ -143,7 +180,7 @@ def _run_step(
     jobs = options["jobs"] or os.cpu_count() or 1
     parallel = pipeline.Parallel(
         jobs,
-        options["engine"],
+        _executor(options),
         cluster=Cluster(
             options["ray_address"],
             options["ray_cpus"],
@@ -152,13 +189,13 @@ def _run_step(
         ),
     )
     # Missing programs are found before anything is fetched.
-    engine = _engine(options) if step in ("run", "ocr", "pages") else None
+    engine = _engine(options) if step in ("run", "ocr") else None
     if step in ("run", "fetch"):
-        with _told("fetch", documents) as tell:
+        with _told("fetch", documents) as tell, _fetcher(options) as fetcher:
             pipeline.fetch_documents(
                 documents,
                 workspace,
-                _fetcher(options),
+                fetcher,
                 mirror=options["mirror"],
                 pmc_services=_pmc_services(options),
                 tell=tell,
@@ -167,15 +204,55 @@ def _run_step(
         with _told("verify", documents) as tell:
             pipeline.verify_documents(documents, workspace, tell=tell)
     if step == "render" or (step == "run" and options["images"]):
-        with _told("render", documents) as tell:
+        dpi = options["dpi"] or DEFAULT_DPI
+        ready = _ready(step, documents, workspace)
+        with _told("render", ready) as tell:
             pipeline.render_documents(
-                documents, workspace, dpi=options["dpi"], parallel=parallel, tell=tell
+                ready, workspace, dpi=dpi, parallel=parallel, tell=tell, say=say
             )
-    if step in ("run", "ocr") and engine is not None:
-        with _told("ocr", documents) as tell:
-            pipeline.ocr_documents(documents, workspace, engine, parallel=parallel, tell=tell)
-    if step in ("run", "pages") and engine is not None:
-        _write_pages(collection, workspace, engine.name, options["write_md"])
+    if engine is not None:
+        ready = _ready(step, documents, workspace)
+        with _told("ocr", ready) as tell:
+            pipeline.ocr_documents(ready, workspace, engine, parallel=parallel, tell=tell, say=say)
+    if step in ("run", "pages"):
+        folder = workspace.ocr(engine.name) if engine else _page_texts(workspace, options)
+        _write_pages(collection, workspace, folder, options["write_md"])
+    elif engine is not None:
+        _say_if_stale(workspace, workspace.ocr(engine.name))
+
+
+def _executor(options: dict[str, Any]) -> str:
+    """As named; by the old name of the option, "local" was what "process" is."""
+    old: str | None = options["old_executor"]
+    if old is None:
+        return str(options["executor"])
+    new = "ray" if old == "ray" else "process"
+    say(f"--engine is now --executor (--engine {old}: --executor {new}); the old name will go")
+    return new
+
+
+def _ready(
+    step: str, documents: list[CorpusDocument], workspace: Workspace
+) -> list[CorpusDocument]:
+    """The documents that a step can work on: a count of others would promise what cannot come."""
+    from nclue_reconstruct.run import pipeline
+
+    ready = [document for document, _, _ in pipeline.fetched(documents, workspace)]
+    left_out = len(documents) - len(ready)
+    if left_out and step != "run":  # a run has just told of each
+        say(f"{left_out:,} of {len(documents):,} documents have no verified PDF: left out")
+    return ready
+
+
+def _page_texts(workspace: Workspace, options: dict[str, Any]) -> Path:
+    """The folder that `pages` reads: of the engine that is named, else the only one."""
+    if options["ocr_engine"] != "auto":
+        return workspace.ocr(options["ocr_engine"])
+    found = sorted(path for path in workspace.root.glob("ocr_*") if path.is_dir())
+    if len(found) > 1:
+        names = ", ".join(path.name.removeprefix("ocr_") for path in found)
+        raise UsageError(f"there are page texts of several engines: name one with --ocr ({names})")
+    return found[0] if found else workspace.ocr("auto")
 
 
 def _pmc_services(options: dict[str, Any]) -> PmcServices | None:
@@ -197,21 +274,45 @@ def _fetcher(options: dict[str, Any]) -> Any:
             contact=options["contact"],
             rehash=options["rehash"],
             allow_private=options["allow_private"],
+            total_timeout_s=options["timeout_s"],
         )
     )
 
 
-def _engine(options: dict[str, Any]) -> Engine:
-    from nclue_reconstruct.read.engines import choose_engine, get_engine
+def _nothing_reached(documents: list[CorpusDocument], workspace: Workspace) -> bool:
+    """Whether no host could be reached; says what to do then."""
+    from nclue_reconstruct.run.fetching import nothing_reached
 
-    name = options["ocr_engine"]
-    if name == "auto":
-        engine, why = choose_engine(lang=options["lang"], dpi=options["dpi"])
+    found = nothing_reached(documents, workspace)
+    if found:
+        say("nothing could be reached: see whether there is a network (or set the proxy), or take "
+            "the PDFs from a folder or another address with --mirror DIR|URL")  # fmt: skip
+    return found
+
+
+def _say_limit(documents: list[CorpusDocument], collection: Collection, limit: int | None) -> None:
+    if limit is not None and len(documents) < len(collection.corpus):
+        ids = ", ".join(document.doc_id for document in documents[:5])
+        more = ", …" if len(documents) > 5 else ""
+        say(f"{len(documents)} of {len(collection.corpus)} documents: golds first, then those that "
+            f"most queries judge ({ids}{more})")  # fmt: skip
+
+
+def _engine(options: dict[str, Any]) -> Engine:
+    from nclue_reconstruct.read import engines
+    from nclue_reconstruct.read.engine import options_of
+
+    name, filler = options["ocr_engine"], options["ocr_missing"]
+    taken = [one.name for engine in engines.known().values() for one in options_of(engine)]
+    given = {option: options[option] for option in dict.fromkeys(taken)}
+    kinds = [engine for key, engine in engines.known().items() if key in (name, filler)]
+    if options["images"] and not any(one.name == "dpi" for e in kinds for one in options_of(e)):
+        given.pop("dpi", None)  # of the pictures alone
+    if name == engines.AUTO and filler is None:
+        engine, why = engines.choose_engine(**given)
         say(why)
     else:
-        engine = get_engine(
-            name, lang=options["lang"], dpi=options["dpi"], ocr_missing=options["ocr_missing"]
-        )
+        engine = engines.get_engine(name, ocr_missing=filler, **given)
     engine.check_ready()
     return engine
 
@@ -227,29 +328,47 @@ def _told(step: str, documents: list[CorpusDocument]) -> Iterator[Tell]:
     with progress(by_text=True) as bar:
         task = bar.add_task(pace.text(), total=pace.n_pages or pace.n_documents or None)
         lines = Lines(quiet=bar.console.is_terminal or is_quiet())
+        told: set[str] = set()  # what holds for a whole host is said once
 
         def tell(event: Event) -> None:
             pace.add(event)
             done = pace.pages if pace.n_pages else pace.documents
             bar.update(task, description=pace.text(), completed=done)
-            if event.state not in (None, "ok"):
+            is_told = step == "fetch" and event.reason in told
+            if event.state not in (None, "ok") and not is_told:
+                told.add(event.reason)
                 message = f"{step}: {event.doc_id}: {event.state}: {event.reason}"
                 bar.console.print(message, markup=False, soft_wrap=True)
             lines.now_and_then(pace.text)
 
         yield tell
+    pace.end()
     say(pace.text())
 
 
-def _write_pages(collection: Collection, workspace: Workspace, engine: str, write_md: bool) -> None:
+def _say_if_stale(workspace: Workspace, folder: Path) -> None:
+    """After `ocr` alone: the table, and what was prepared from it, are of earlier page texts."""
+    from nclue_reconstruct.run.pages_out import PAGES_FILE, is_current
+
+    table = workspace.root / PAGES_FILE
+    if table.exists() and not is_current(table, folder):
+        say(f"{table} is not of these page texts: `nclue reconstruct pages` makes it anew")
+
+
+def _write_pages(
+    collection: Collection, workspace: Workspace, folder: Path, write_md: bool
+) -> None:
     from nclue_core.files import id_of_file_name, sha256_file
     from nclue_dataset.cache import prepare_tables
+    from nclue_dataset.paths import remember_pages
     from nclue_reconstruct.run import pages_out
+    from nclue_reconstruct.run.page_sets import mixed_settings
 
-    folder = workspace.ocr(engine)
     if not folder.is_dir():
         say("no page texts yet, so no pages.parquet")
         return
+    for line in mixed_settings(workspace.root, folder):
+        say(line)
     path = workspace.root / pages_out.PAGES_FILE
     count = pages_out.write_pages_parquet(folder, path)
     if write_md:
@@ -264,6 +383,7 @@ def _write_pages(collection: Collection, workspace: Workspace, engine: str, writ
         pages_out.page_features(),
         sha256_file(path),
     )
+    remember_pages(collection.name, workspace.root)
     say(f'{path}: {count:,} pages; load_dataset("nclue", "{config}") loads them on this machine')
 
 
@@ -289,14 +409,23 @@ def _say_plan(
             click.echo(f"  {document.doc_id}: {hint}")
 
 
-def _print_summary(result: dict[str, Any]) -> None:
+def _print_summary(result: dict[str, Any], told: bool) -> None:
+    """Counts per step; the reasons where they were not told before, each once."""
     click.echo(f"{result['out']}: {result['documents']} documents")
     for step, counts in result["steps"].items():
         click.echo(
             f"  {step:<14} done {counts['done']:>6}  failed {counts['failed']:>6}  "
             f"to do {counts['to_do']:>6}"
         )
-        for doc_id, failure in list(counts["failures"].items())[:20]:
-            click.echo(f"    {doc_id}: {failure['state']}: {failure['reason']}")
-        if counts["failed"] > 20:
-            click.echo(f"    and {counts['failed'] - 20} more (--json lists all)")
+        alike: dict[tuple[str, str], list[str]] = {}
+        for doc_id, failure in counts["failures"].items():
+            reason = "" if told and step == "fetch" else f": {failure['reason']}"
+            alike.setdefault((failure["state"], reason), []).append(doc_id)
+        for (state, reason), doc_ids in list(alike.items())[:20]:
+            click.echo(f"    {', '.join(doc_ids[:5])}{_and_more(doc_ids[5:])}: {state}{reason}")
+        if len(alike) > 20:
+            click.echo(f"    and {len(alike) - 20} more reasons (--json lists all)")
+
+
+def _and_more(doc_ids: list[str]) -> str:
+    return f" and {len(doc_ids)} more" if doc_ids else ""

@@ -7,22 +7,23 @@ import importlib.util
 import os
 import platform
 import shutil
-import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
 from nclue_core import __version__
+from nclue_core.errors import MissingDependencyError
+from nclue_reconstruct.read.engine import Engine
+from nclue_reconstruct.read.engines import known
 
 CORE = ("datasets", "evaluate", "huggingface_hub", "pyarrow", "numpy", "pymupdf", "requests")
 EXTRAS = {
     "lexical": ("bm25s", "BM25 systems (`nclue run`)"),
-    "ray": ("ray", "reconstruction on a cluster (`--engine ray`)"),
+    "ray": ("ray", "reconstruction on a cluster (`--executor ray`)"),
     "neural": ("sentence_transformers", "dense text systems"),
     "visual": ("colpali_engine", "page-image systems"),
     "space": ("gradio", "the metric's web page"),
 }
 LOW_DISK_BYTES = 5 * 2**30
-INSTALL_TESSERACT = "apt-get install tesseract-ocr   (macOS: brew install tesseract)"
 
 
 @dataclass(frozen=True)
@@ -41,8 +42,7 @@ def examine() -> list[Finding]:
         Finding("nclue", True, f"{__version__}, Python {platform.python_version()}"),
         *(_package(name) for name in CORE),
         *(_extra(extra, module, use) for extra, (module, use) in EXTRAS.items()),
-        _tesseract(),
-        _mineru(),
+        *(_engine(engine()) for engine in known().values()),
         *_collections(),
         _hub_cache(),
         _disk(),
@@ -72,63 +72,49 @@ def _extra(extra: str, module: str, use: str) -> Finding:
     )
 
 
-def _output(command: list[str]) -> str | None:
-    """What a program prints within 20 seconds, None if it is missing or fails."""
+def _engine(engine: Engine) -> Finding:
+    """An OCR engine with its defaults, as it says of itself."""
     try:
-        done = subprocess.run(
-            command, capture_output=True, text=True, timeout=20, check=True, errors="replace",
-            stdin=subprocess.DEVNULL,
-        )  # fmt: skip
-    except (OSError, subprocess.SubprocessError):
-        return None
-    return (done.stdout or done.stderr).strip()
-
-
-def _tesseract() -> Finding:
-    printed = _output(["tesseract", "--version"])
-    if printed is None:
-        return Finding("Tesseract", False, "not found, for OCR of scans", INSTALL_TESSERACT)
-    version = printed.splitlines()[0].removeprefix("tesseract ")
-    languages = (_output(["tesseract", "--list-langs"]) or "").splitlines()[1:]
-    names = ", ".join(languages) or "none"
-    if "eng" not in languages:
-        remedy = "apt-get install tesseract-ocr-eng, or set TESSDATA_PREFIX to its folder"
-        return Finding("Tesseract", False, f"{version}, languages: {names}", remedy)
-    return Finding("Tesseract", True, f"{version}, languages: {names}")
-
-
-def _mineru() -> Finding:
-    printed = _output(["mineru-kit", "--version"]) or _output(["mineru", "--version"])
-    if printed is None:
+        engine.check_ready()
+        return Finding(engine.title, True, f"{engine.version()}, {engine.details()}")
+    except MissingDependencyError as err:
+        problem, _, remedy = str(err).partition("nstall it with: ")
         return Finding(
-            "MinerU", False, "not found, the study's OCR engine",
-            'pip install "nclue[mineru]", then mineru-kit models download --tier basic',
-        )  # fmt: skip
-    version = printed.splitlines()[0]
-    if shutil.which("mineru-kit") is None:
-        models = os.environ.get("MINERU_MODEL_SOURCE", "fetched at first use")
-        return Finding("MinerU", True, f"{version}, models: {models}")
-    if _output(["mineru-kit", "models", "verify", "--tier", "basic"]) is None:
-        return Finding("MinerU", False, f"{version}, its models are missing",
-                       "mineru-kit models download --tier basic")  # fmt: skip
-    return Finding("MinerU", True, f"{version}, models ready")
+            engine.title, False, f"{problem.removesuffix(' I')} ({engine.needs})", remedy or None
+        )
 
 
 def _collections() -> list[Finding]:
     from nclue_core.schema import COLLECTIONS
     from nclue_dataset.paths import prepared_release
 
-    findings = []
-    for name in COLLECTIONS:
-        folder = _datasets_cache() / "nclue" / name
-        if folder.is_dir():
-            findings.append(Finding(f"collection {name}", True, f"prepared in {folder}"))
-            continue
-        kept = ", a release is kept" if prepared_release(name).is_dir() else ""
-        findings.append(
-            Finding(f"collection {name}", False, f"not prepared{kept}", f"nclue prepare {name}")
-        )
-    return findings
+    kept = prepared_release("x").parent
+    own = sorted(path.name for path in kept.glob("[!.]*") if path.is_dir())
+    return [_collection(name) for name in dict.fromkeys([*COLLECTIONS, *own])]
+
+
+def _collection(name: str) -> Finding:
+    """Which release of a collection is prepared: version, judgments, where it came from."""
+    from nclue_dataset.paths import MINI_RELEASE, prepared_release
+
+    folder = _datasets_cache() / "nclue" / name
+    release = MINI_RELEASE if name == "mini" else prepared_release(name)
+    if folder.is_dir():
+        found = f"prepared in {folder}: {_release(name, release)}"
+        return Finding(f"collection {name}", True, found)
+    kept = f", a release is kept: {_release(name, release)}" if release.is_dir() else ""
+    return Finding(f"collection {name}", False, f"not prepared{kept}", f"nclue prepare {name}")
+
+
+def _release(name: str, folder: Path) -> str:
+    from nclue_core.errors import NClueError
+    from nclue_dataset.prepare import described
+    from nclue_dataset.release import read_release
+
+    try:
+        return f"{described(read_release(folder), name)}, kept in {folder}"
+    except NClueError as err:
+        return f"its release cannot be read: {err}"
 
 
 def _datasets_cache() -> Path:

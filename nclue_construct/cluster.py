@@ -28,6 +28,10 @@ class Condition:
     hints: tuple[str, ...]  # acronyms nobody explains: they never count, but cast doubt
     mined_in: tuple[str, ...]  # documents where it was mined, sorted
 
+    def all_wordings(self) -> tuple[str, ...]:
+        """Every wording and acronym that is searched for."""
+        return (*self.surfaces, *self.acronyms, *self.hints)
+
     def to_json(self) -> dict[str, Any]:
         """The row as it is written."""
         return {name: getattr(self, name) for name in self.__dataclass_fields__}

@@ -20,8 +20,9 @@ Settings = TypeVar("Settings")
 class ConstructConfig:
     """Everything that decides what is built, besides the documents and the judge."""
 
-    name: str = "mini"  # of the collection, and the prefix of its query IDs
+    name: str = ""  # of the collection, and the prefix of its query IDs; needed
     version: str = "0.1.0"
+    license: str = ""  # of the annotations, as it stands in the release and its card
     seed: int = 11
     max_unreadable_pages: int = 2  # a document with more pages without text is left out
     max_unreadable_share: float = 0.05

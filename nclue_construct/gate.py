@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 from nclue_construct.cluster import cluster_key, initialisms
@@ -58,6 +58,8 @@ def gate_context(
     found: Sequence[Searched], source_of: Mapping[str, str], limits: GateLimits
 ) -> GateContext:
     """The context of a gate over all conditions."""
+    n_sources = len(set(source_of.values()))  # where all come from one, none can tell templates
+    limits = replace(limits, min_sources=max(1, min(limits.min_sources, n_sources)))
     keys = frozenset(cluster_key(item.condition.name) for item in found)
     return GateContext(limits, source_of, keys, _twins(found))
 

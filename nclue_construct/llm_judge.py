@@ -1,14 +1,16 @@
 """The semantic gate by a language model: KEEP / SPLIT / REJECT, and a second reading of items.
 
-Every reply must be one JSON object of a stated shape. A reply that isn't is asked for again with
-what was wrong, a bounded number of times; then, and when the model refuses, the condition is
-rejected and the item dropped: nothing enters a benchmark on an unclear answer.
+Every reply must hold one JSON object of a stated shape. A reply that doesn't is asked for again
+with what was wrong, a bounded number of times; then, and when the model refuses, the condition is
+rejected and the item dropped: nothing enters a benchmark on an unclear answer. A judge that does
+not answer properly at all stops the run.
 """
 
 from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypeVar
@@ -17,15 +19,20 @@ from nclue_construct.cluster import Condition
 from nclue_construct.compose import Candidate
 from nclue_construct.explain import quotes
 from nclue_construct.gate import Decision
-from nclue_construct.judge_client import JudgeClient, Refused
+from nclue_construct.judge_client import JudgeClient, Refused, Unclear
+from nclue_construct.judge_progress import JudgePace
+from nclue_construct.judge_replies import Malformed, objects_in
 from nclue_construct.search import Searched, Searcher
 from nclue_construct.surface import squeeze
 from nclue_construct.verify import Verification
 from nclue_construct.zones import ZonedPage
+from nclue_core.errors import NClueError
+from nclue_core.jsonl import shorten
 
 Documents = Mapping[str, Sequence[ZonedPage]]
 Answer = TypeVar("Answer")
-MAX_TRIES = 3  # for a well-formed reply
+FIRST_UNCLEAR = 10  # questions of a kind without one answer that stop a run
+MORE_UNCLEAR = 20  # the same, in a row, after answers
 MAX_PAGE_CHARS = 6_000
 MAX_CONTEXTS = 8
 MIN_QUOTE_CHARS = 12
@@ -62,19 +69,19 @@ Answer {{"holds": true, "evidence": "a verbatim quote of at least a few words"}}
 """
 
 
-class Malformed(ValueError):  # noqa: N818 (an outcome that is asked again)
-    """A reply that does not have the stated shape; the message goes back to the model."""
-
-
 class LlmJudge:
     """Judges conditions and items through a client.
 
     Args:
         client: Asks the model.
+        pace: Told of every question that is done.
     """
 
-    def __init__(self, client: JudgeClient) -> None:
+    def __init__(self, client: JudgeClient, pace: JudgePace | None = None) -> None:
         self.client = client
+        self.pace = pace or JudgePace(client.usage)
+        self._answered: set[str] = set()  # kinds of questions
+        self._unclear_in_a_row: Counter[str] = Counter()
 
     @property
     def identity(self) -> str:
@@ -89,19 +96,19 @@ class LlmJudge:
         question = _CONDITION_QUESTION.format(
             name=condition.name, wordings=_listed(condition), contexts=_contexts(found, documents)
         )
-        answer = self._answer(question, _read_verdict)
+        answer = self._answer("condition", question, _read_verdict)
         if isinstance(answer, str):
             return Decision(condition.name, "REJECT", "judge_unclear", answer), []
         verdict, reason = answer
         if verdict == "SPLIT":
             return self._split(condition)
         kept = [condition] if verdict == "KEEP" else []
-        return Decision(condition.name, verdict, "judge" if reason else "", reason), kept
+        return Decision(condition.name, verdict, "" if verdict == "KEEP" else "judge", reason), kept
 
     def _split(self, condition: Condition) -> tuple[Decision, list[Condition]]:
         wordings = (*condition.surfaces, *condition.acronyms)
         question = _SPLIT_QUESTION.format(wordings=json.dumps(wordings, ensure_ascii=False))
-        answer = self._answer(question, lambda value: _read_groups(value, wordings))
+        answer = self._answer("split", question, lambda value: _read_groups(value, wordings))
         if isinstance(answer, str):
             return Decision(condition.name, "REJECT", "judge_unclear", answer), []
         parts = [_part(condition, group) for group in answer if _has_surface(condition, group)]
@@ -117,6 +124,9 @@ class LlmJudge:
     ) -> list[Verification]:
         """Read every gold of the items that passed the rules: one answer per condition."""
         answers: dict[tuple[str, str], str] = {}
+        passed = [item for item, result in zip(candidates, results, strict=True) if result.passed]
+        pairs = {(name, doc) for item in passed for name in item.conditions for doc in item.golds}
+        self.pace.begin("verify", len(pairs))
 
         def problem(name: str, doc_id: str) -> str:
             if (name, doc_id) not in answers:
@@ -134,23 +144,43 @@ class LlmJudge:
         page = next(page for page in pages if page.page == min(here.strong or here.pages))
         text = _around(page, found.condition)
         question = _ITEM_QUESTION.format(name=found.condition.name, text=_harmless(text))
-        answer = self._answer(question, lambda value: _read_item_answer(value, text))
+        answer = self._answer("item", question, lambda value: _read_item_answer(value, text))
         if isinstance(answer, str):
             return f"the judge's answer is unclear: {answer}"
         return "" if answer[0] else f"the judge does not see it on page {page.page}"
 
-    def _answer(self, question: str, read: Callable[[Any], Answer]) -> Answer | str:
+    def _answer(
+        self, kind: str, question: str, read: Callable[[dict[str, Any]], Answer]
+    ) -> Answer | str:
         """A well-formed answer, or why there is none."""
-        asked, problem = question, ""
-        for _ in range(MAX_TRIES):
-            try:
-                return read(_parse_object(self.client.ask(_SYSTEM, asked)))
-            except Refused:
-                return "refused"
-            except Malformed as err:
-                problem = str(err)
-                asked = f"{question}\nYour last answer was not usable: {problem}."
-        return f"malformed after {MAX_TRIES} tries: {problem}"
+        try:
+            answer = self.client.ask(_SYSTEM, question, lambda text: _only_answer(text, read))
+        except Refused as err:
+            self._note_unclear(kind, "refused", str(err))
+            return "refused"
+        except Unclear as err:
+            self._note_unclear(kind, str(err), err.example)
+            return str(err)
+        finally:
+            self.pace.done(is_question=kind != "split")
+        self._answered.add(kind)
+        self._unclear_in_a_row[kind] = 0
+        return answer
+
+    def _note_unclear(self, kind: str, problem: str, example: str) -> None:
+        """Stop a run that would only throw everything away.
+
+        Raises:
+            NClueError: No question of a kind was answered, or none for long.
+        """
+        self._unclear_in_a_row[kind] += 1
+        limit = MORE_UNCLEAR if kind in self._answered else FIRST_UNCLEAR
+        if self._unclear_in_a_row[kind] >= limit:
+            raise NClueError(
+                f"the judge gave no usable answer to {limit} questions in a row, so the run stops "
+                f"({problem}). The last reply: {shorten(example) or 'empty'}. Another model, or "
+                "--judge-json or a larger --judge-max-tokens may help; what was answered is kept"
+            )
 
 
 def _with_judge(
@@ -164,23 +194,35 @@ def _with_judge(
     return result
 
 
-def _parse_object(text: str) -> dict[str, Any]:
-    """The JSON object of a reply; a code fence around it is forgiven."""
-    fenced = re.fullmatch(r"\s*```(?:json)?\s*(.*?)\s*```\s*", text, re.DOTALL)
+def _only_answer(text: str, read: Callable[[dict[str, Any]], Answer]) -> Answer:
+    """The answer of a reply; others beside it must have nothing to do with the question."""
+    found = objects_in(text)
+    if not found:
+        raise Malformed("it is not one JSON object")
+    if len(found) == 1:
+        return read(found[0])
+    usable = [value for value in found if _is_usable(value, read)]
+    if len(usable) != 1 or any(
+        set(value) & set(usable[0]) for value in found if value is not usable[0]
+    ):
+        raise Malformed("it holds several JSON objects")
+    return read(usable[0])
+
+
+def _is_usable(value: dict[str, Any], read: Callable[[dict[str, Any]], Any]) -> bool:
     try:
-        value = json.loads(fenced.group(1) if fenced else text)
-    except (ValueError, RecursionError):
-        raise Malformed("it is not one JSON object") from None
-    if not isinstance(value, dict):
-        raise Malformed("it is not a JSON object")
-    return value
+        read(value)
+    except Malformed:
+        return False
+    return True
 
 
 def _read_verdict(value: Mapping[str, Any]) -> tuple[str, str]:
     verdict = value.get("verdict")
+    verdict = verdict.strip().upper() if isinstance(verdict, str) else verdict
     if verdict not in ("KEEP", "SPLIT", "REJECT"):
         raise Malformed('"verdict" must be "KEEP", "SPLIT" or "REJECT"')
-    reason = value.get("reason", "")
+    reason = value.get("reason") or ""
     if not isinstance(reason, str):
         raise Malformed('"reason" must be a string')
     return verdict, reason[:200]
@@ -201,7 +243,9 @@ def _read_groups(value: Mapping[str, Any], wordings: Sequence[str]) -> list[list
 
 
 def _read_item_answer(value: Mapping[str, Any], text: str) -> tuple[bool, str]:
-    holds, evidence = value.get("holds"), value.get("evidence", "")
+    holds, evidence = value.get("holds"), value.get("evidence") or ""
+    if isinstance(holds, str):
+        holds = {"true": True, "false": False}.get(holds.strip().lower())
     if type(holds) is not bool or not isinstance(evidence, str):
         raise Malformed('"holds" must be true or false and "evidence" a string')
     if holds and (len(evidence) < MIN_QUOTE_CHARS or squeeze(evidence) not in squeeze(text)):

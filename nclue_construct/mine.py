@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -15,6 +16,7 @@ from nclue_construct.vocabulary import (
     GAZETTEER,
 )
 from nclue_construct.zones import ZonedPage
+from nclue_core.letters import APOSTROPHES, HYPHENS, IGNORED, SOFT_BREAK
 
 MAX_WORDS = 8
 _NUMBERING = re.compile(
@@ -25,8 +27,14 @@ _NUMBERING = re.compile(
 )
 _LEADING_CAPTION = re.compile(r"^\W*(?:table|figure|fig|box|chart|map|exhibit)\b", re.IGNORECASE)
 _ACRONYM = re.compile(r"\(\s?[“\"]?([A-Z][A-Za-z&-]{1,9}[A-Z])[”\"]?\s?\)")
-_CAPITALISED = re.compile(r"[A-Z][\w\u2019'&-]*")
-_TOKEN = re.compile(r"[\w\u2019'&-]+|[^\w\s]|\n\s*\n")
+_TOKEN_CHARS = rf"\w&{HYPHENS}{APOSTROPHES}{IGNORED}\u0300-\u036f"
+_WITHIN = re.compile(rf"[{_TOKEN_CHARS}]+")
+# A line that breaks in a word does not end it.
+_LINE_BREAK = rf"(?<=[^\W\d_])(?:{SOFT_BREAK}|[{HYPHENS}][ \t]*\r?\n[ \t]*)(?=[^\W\d_])"
+_TOKEN = re.compile(rf"(?:{_LINE_BREAK}|[{_TOKEN_CHARS}])+|[^\w\s]|\n\s*\n")
+_BROKEN = re.compile(rf"[{HYPHENS}\u00ad][ \t]*\r?\n[ \t]*(?=(.))")
+_IGNORED = re.compile(f"[{IGNORED}]")
+_OWNER = re.compile(rf"(?:[{APOSTROPHES}]s?)+$")
 _US = re.compile(r"(?:\bU\.\s?S\.|\bUnited States)\s+$")
 
 
@@ -44,22 +52,35 @@ class Fact(NamedTuple):
 
 @dataclass(frozen=True)
 class _Token:
-    text: str
+    text: str  # as a person writes it: see `plain`
     start: int
     end: int
+
+
+def plain(text: str) -> str:
+    """A wording without what typesetting put into it: soft hyphens, joiners, line-end hyphens.
+
+    A hyphen at a line end stays before a capital ("Non-" + "Proliferation"). Accents are
+    composed; hyphens and apostrophes are those of a keyboard. The curly apostrophe stays.
+    """
+    if text.isascii() and "\n" not in text:
+        return text
+    joined = _BROKEN.sub(lambda found: "-" if found[1].isupper() else "", text)
+    composed = unicodedata.normalize("NFC", _IGNORED.sub("", joined))
+    return re.sub(rf"[{HYPHENS}]", "-", composed)
 
 
 def mine_page(page: ZonedPage) -> Iterator[Fact]:
     """All phrases of one page."""
     yield from _headings(page)
-    tokens = [_Token(m.group(), m.start(), m.end()) for m in _TOKEN.finditer(page.body)]
+    tokens = [_Token(plain(m.group()), m.start(), m.end()) for m in _TOKEN.finditer(page.body)]
     yield from _entities(page, tokens, {segment.start for segment in page.segments})
     yield from _acronyms(page, tokens)
 
 
 def clean_heading(text: str) -> str | None:
     """The phrase of a heading without its number, or None for captions and empty ones."""
-    line = " ".join(text.split())
+    line = " ".join(plain(text).split())
     if _LEADING_CAPTION.match(line):
         return None
     for _ in range(2):  # "Chapter III  2. Scope"
@@ -97,11 +118,9 @@ def _capitalised_run(tokens: list[_Token], first: int, breaks: set[int]) -> list
     run: list[_Token] = []
     pending: list[_Token] = []
     for token in tokens[first : first + 2 * MAX_WORDS]:
-        if run and (
-            token.start in breaks or run[-1].text.endswith(("\u2019s", "'s", "\u2019", "'"))
-        ):
+        if run and (token.start in breaks or _OWNER.search(run[-1].text)):
             break
-        if _CAPITALISED.fullmatch(token.text):
+        if token.text[0].isupper() and _WITHIN.fullmatch(token.text):
             if run and token.text.lower() in FUNCTION_WORDS and not token.text.isupper():
                 break
             run += [*pending, token]
@@ -134,7 +153,7 @@ def _entity_of(page: ZonedPage, run: list[_Token]) -> Iterator[Fact]:
 
 
 def _without_possessive(surface: str) -> str:
-    return re.sub(r"(?:['\u2019]s?)+$", "", surface)
+    return _OWNER.sub("", surface)
 
 
 def _has_type(run: list[_Token]) -> bool:
@@ -164,7 +183,7 @@ def _long_form(tokens: list[_Token], acronym: str, text: str) -> list[_Token] | 
     letters = [letter.lower() for letter in acronym if letter.isalpha()]
     for first in range(len(tokens) - 2, -1, -1):
         words = tokens[first:]
-        if not all(re.fullmatch(r"[\w\u2019'&-]+", word.text) for word in words):
+        if not all(_WITHIN.fullmatch(word.text) for word in words):
             return None
         spelled = (_initials(words), _initials(words, skip=True))
         if letters in spelled:

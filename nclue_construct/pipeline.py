@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
@@ -40,9 +41,9 @@ from nclue_construct.verify import (
     verify_candidates,
 )
 from nclue_construct.zones import ZonedPage, zone_document
-from nclue_core.errors import InputError, UsageError
+from nclue_core.errors import InputError, NClueError, UsageError
 from nclue_core.files import sha256_file, write_text
-from nclue_core.jsonl import dump_json, dump_line, read_jsonl, write_jsonl
+from nclue_core.jsonl import Row, dump_json, dump_line, read_jsonl, write_jsonl
 from nclue_core.pages import read_document
 
 if TYPE_CHECKING:
@@ -51,7 +52,7 @@ if TYPE_CHECKING:
     from nclue_dataset.release import Collection
 
 STEPS = ("mine", "cluster", "search", "gate", "compose", "verify", "select", "emit")
-_VERSION = 6  # of the steps' files: a change of the results invalidates them
+_VERSION = 7  # of the steps' files: a change of the results invalidates them
 Say = Callable[[str], None]
 
 
@@ -108,17 +109,25 @@ class Construction:
     @cached_property
     def documents(self) -> dict[str, list[ZonedPage]]:
         """Pages of the documents used, by doc_id, in order."""
-        chosen = {}
+        chosen, left = {}, []
         for doc_id in sorted(self.corpus):
             pages = list(zone_document(read_document(self.pages_folder, doc_id)))
             if pages and self._is_readable(pages):
                 chosen[doc_id] = pages
+            else:
+                silent = sum(1 for page in pages if not page.is_readable)
+                left.append(f"{doc_id} ({silent} of {len(pages)})" if pages else doc_id)
         if not chosen:
-            raise InputError(
-                "no document of the corpus has page texts here", path=self.pages_folder
+            why = "no document of the corpus has page texts here"
+            if any("(" in item for item in left):
+                why = f"every document has too many pages without text, as {left[0]}; OCR helps"
+            raise InputError(why, path=self.pages_folder)
+        self.say(f"{len(chosen)} documents, {len(left)} left out (no text, or unreadable pages)")
+        if left:
+            more = f" and {len(left) - 5} more" if len(left) > 5 else ""
+            self.say(
+                f"left out, unreadable pages in brackets: {', '.join(left[:5])}{more}; OCR helps"
             )
-        left_out = len(self.corpus) - len(chosen)
-        self.say(f"{len(chosen)} documents, {left_out} left out (no text, or unreadable pages)")
         return chosen
 
     def _is_readable(self, pages: Sequence[ZonedPage]) -> bool:
@@ -237,8 +246,10 @@ class Construction:
         context = gate_context(found, self.source_of, self.config.gate)
         decisions: list[Decision] = []
         kept: list[Searched] = []
-        for item in found:
-            decision = self._without_near_miss(judge_condition(item, context), item)
+        by_rules = [self._without_near_miss(judge_condition(item, context), item) for item in found]
+        if self.judge is not None:
+            self.judge.pace.begin("gate", sum(item.verdict == "KEEP" for item in by_rules))
+        for item, decision in zip(found, by_rules, strict=True):
             if decision.verdict == "KEEP" and self.judge is not None:
                 decision, parts = self.judge.judge_condition(item, self.documents)
                 if decision.verdict == "SPLIT":
@@ -248,7 +259,12 @@ class Construction:
             decisions.append(decision)
         write_jsonl(self.out / "gate.jsonl", (decision.to_json() for decision in decisions))
         write_jsonl(self.out / "kept.jsonl", (item.to_json() for item in kept))
+        self._say_pace()
         self.say(f"gate: {len(kept):,} of {len(found):,} conditions kept")
+
+    def _say_pace(self) -> None:
+        if self.judge is not None:
+            self.say(self.judge.pace.text())
 
     def _without_near_miss(self, decision: Decision, item: Searched) -> Decision:
         if decision.verdict != "KEEP":
@@ -280,6 +296,7 @@ class Construction:
         results = verify_candidates(candidates, found, self._bare)
         if self.judge is not None:
             results = self.judge.verify(candidates, results, found, self.documents)
+            self._say_pace()
         write_jsonl(self.out / "verify.jsonl", (item.to_json() for item in results))
         self.say(f"verify: {sum(item.passed for item in results):,} of {len(results):,} passed")
 
@@ -292,19 +309,45 @@ class Construction:
         self.say(f"select: {len(chosen):,} queries")
 
     def collection(self) -> Collection:
-        """The benchmark in memory, without rankings."""
+        """The benchmark in memory, without rankings.
+
+        Raises:
+            NClueError: There is no query.
+        """
         chosen = self._read_candidates("select.jsonl")
+        if not chosen:
+            raise NClueError(self._why_empty())
         found = {item.condition.name: item for item in self.read_kept()}
         queries = make_queries(chosen, self.config.name, self.config.seed)
         corpus = [self.corpus[doc_id] for doc_id in sorted(self.documents)]
         return make_collection(self.config.name, queries, make_qrels(queries, found), corpus)
+
+    def _why_empty(self) -> str:
+        """Where the queries were lost: counts of the steps, and the commonest reasons."""
+        kept = sum(1 for _ in read_jsonl(self.out / "kept.jsonl"))
+        rules = Counter(row["rule"] for row in rejected(r.value for r in self._rows("gate.jsonl")))
+        reasons = Counter(row.value["reason"] for row in self._rows("verify.jsonl"))
+        n_items, n_passed = sum(reasons.values()), reasons.pop("", 0)
+        common = ", ".join(f"{rule} {count:,}" for rule, count in rules.most_common(4))
+        text = f"no query came out, so no release is written: {len(self.documents):,} documents, "
+        text += f"{kept:,} conditions kept (rejected: {common or 'none'}), "
+        text += f"{n_passed:,} of {n_items:,} conjunctions verified"
+        if reasons and not n_passed:
+            text += f" (for example: {reasons.most_common(1)[0][0]})"
+        if (self.out / "release").is_dir():
+            text += f". {self.out / 'release'} is of an earlier run"
+        return text + ". More documents help most; --rejects lists what the gate dropped"
+
+    def _rows(self, name: str) -> list[Row]:
+        return list(read_jsonl(self.out / name))
 
     def emit(self) -> Path:
         """Write ``release/``."""
         from nclue_dataset.collection_writer import write_checksums, write_release
 
         release = self.out / "release"
-        write_release(release, {self.config.name: self.collection()}, self.manifest())
+        collection = self.collection()
+        write_release(release, {self.config.name: collection}, self.manifest())
         self.write_conditions(release)
         write_checksums(release)
         self.say(f"emit: {release}")
@@ -326,6 +369,7 @@ class Construction:
             "made_with": "nclue construct",
             "gate": gate,
             "seed": self.config.seed,
+            **({"license": self.config.license} if self.config.license else {}),
         }
 
     def read_kept(self) -> list[Searched]:

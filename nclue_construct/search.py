@@ -16,11 +16,14 @@ from nclue_construct.cluster import Condition
 from nclue_construct.surface import Hit, PhraseIndex, Word, split_words, squeeze
 from nclue_construct.vocabulary import FUNCTION_WORDS, UNMISTAKABLE
 from nclue_construct.zones import ZonedPage
+from nclue_core.letters import HYPHENS
 
 # What may stand directly before a name without making it the name of something else.
 _QUALIFIERS = frozenset(["un", "us", "eu", "uk", "nations", "states", "s", "joint", "new"])
 _LINKS = frozenset(["of", "and", "for", "on", "against", "to", "in"])
 _IDENTIFIER = re.compile(r"[-\u2010-\u2014/][A-Z]{0,3}\d")
+_HYPHEN = re.compile(rf"[{HYPHENS}](?:[ \t]*\r?\n[ \t]*)?")
+_BREAK = re.compile(rf"[{HYPHENS}][ \t]*\r?\n[ \t]*")
 _STRONG = frozenset(["title", "text", "list"])
 MIN_ACRONYM = 3  # letters; shorter ones mean too many things to count outside their document
 ACRONYM_SHARE = 0.6  # of the documents with an acronym that must also spell it out
@@ -119,7 +122,9 @@ class Searcher:
                 self._by_surface[key].append(number)
             for acronym in (*condition.acronyms, *condition.hints):
                 self._by_acronym[squeeze(acronym)].append((number, acronym))
-        self._index = PhraseIndex([*self._by_surface, *self._by_acronym])
+        # The wordings themselves, not their keys: a mark within one is allowed in a text.
+        wordings = {wording for item in conditions for wording in item.all_wordings()}
+        self._index = PhraseIndex(wording for wording in sorted(wordings) if squeeze(wording))
 
     def on_page(self, page: ZonedPage, words: list[Word]) -> Iterator[Found]:
         """Every occurrence on a page (``words`` are its words), also those that don't count."""
@@ -140,7 +145,7 @@ class Searcher:
                 yield Found(number, hit.start, hit.end, where, hit)
 
     def _kind_of_hit(self, number: int, page: ZonedPage, hit: Hit, words: list[Word]) -> str:
-        if has_prefix(page.body, hit, words):
+        if has_prefix(page.body, hit, words) or is_broken_off(page.body, hit):
             return "inside"
         if self.conditions[number].kind != "entity":
             return "body"
@@ -212,11 +217,16 @@ def _add_acronyms(total: Searched, by_document: Mapping[str, Mapping[int, str]])
 
 
 def has_prefix(text: str, hit: Hit, words: list[Word]) -> bool:
-    """Whether a prefix is hyphenated to the hit ("non-" + "financial assets")."""
+    """Whether a prefix is hyphenated to the hit ("non-" + "financial assets"), or a line break."""
     if hit.first == 0:
         return False
-    before = words[hit.first - 1]
-    return text[before.end : hit.start] in ("-", "\u2010", "\u2011") and hit.start > 0
+    return _HYPHEN.fullmatch(text, words[hit.first - 1].end, hit.start) is not None
+
+
+def is_broken_off(text: str, hit: Hit) -> bool:
+    """Whether the line breaks in the last word of a hit ("Federal Court-" + "ship")."""
+    found = _BREAK.match(text, hit.end)
+    return found is not None and text[found.end() : found.end() + 1].islower()
 
 
 def inside_longer_name(text: str, hit: Hit, words: list[Word]) -> bool:

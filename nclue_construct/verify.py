@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 from nclue_construct.cluster import Condition, singular
 from nclue_construct.compose import Candidate, judge
 from nclue_construct.search import Searched
-from nclue_construct.surface import fold, split_words, squeeze
+from nclue_construct.surface import split_words, squeeze
 from nclue_construct.vocabulary import FUNCTION_WORDS
 from nclue_construct.zones import ZonedPage
 
@@ -54,8 +54,8 @@ class BareDocument:
 
 def bare_document(pages: Sequence[ZonedPage]) -> BareDocument:
     """The letters and digits of a document."""
-    bodies = [_bare(page.body) for page in pages]
-    asides = [_bare(page.aside) for page in pages]
+    bodies = [squeeze(page.body) for page in pages]
+    asides = [squeeze(page.aside) for page in pages]
     by_page = {page.page: body for page, body in zip(pages, bodies)}
     whole = "".join(bodies) + "\n" + "\n".join(asides)
     places = _places(pages)
@@ -82,10 +82,6 @@ def _stems(places: Mapping[str, Sequence[int]]) -> dict[str, list[int]]:
 def _stem(word: str) -> str:
     """A word without most endings: "efficient" and "efficiency" begin alike."""
     return word[:STEM_CHARS]
-
-
-def _bare(text: str) -> str:
-    return "".join(character for character in fold(text) if character.isalnum())
 
 
 def doubtful_absences(found: Searched, documents: Iterable[BareDocument]) -> Iterator[str]:

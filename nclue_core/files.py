@@ -10,10 +10,10 @@ import re
 import secrets
 from collections.abc import Iterator
 from pathlib import Path
-from typing import BinaryIO
+from typing import IO, BinaryIO
 from urllib.parse import quote, unquote
 
-from nclue_core.errors import InputError
+from nclue_core.errors import InputError, UsageError
 
 GZIP_MAGIC = b"\x1f\x8b"
 SHA256_PATTERN = re.compile(r"[0-9a-f]{64}")
@@ -107,13 +107,41 @@ def atomic_write(path: Path) -> Iterator[BinaryIO]:
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name[:100]}.{os.getpid()}.{secrets.token_hex(4)}.tmp")
     try:
-        with temporary.open("wb") as stream:
+        with temporary.open("xb") as stream:
             yield stream
             stream.flush()
             os.fsync(stream.fileno())
         temporary.replace(path)
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def open_own(path: Path, mode: str) -> IO[bytes]:
+    """Open a file of ours for writing where it lies, never what a link in its place leads to.
+
+    Args:
+        path: A link of this name is removed; what it leads to stays as it is.
+        mode: "wb", or "ab" to append.
+    """
+    if path.is_symlink():
+        path.unlink()
+    how = os.O_WRONLY | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
+    how |= os.O_APPEND if mode == "ab" else os.O_TRUNC
+    return os.fdopen(os.open(path, how, 0o666), mode)
+
+
+def refuse_link(path: Path) -> Path:
+    """The path, unless it is a link: nothing of ours is written where one leads.
+
+    Raises:
+        UsageError: It is one.
+    """
+    if path.is_symlink():
+        raise UsageError(
+            f"{path} is a symbolic link, and nothing is written through links inside an output "
+            "folder: put a folder or file in its place, or name another output folder"
+        )
+    return path
 
 
 def write_text(path: Path, text: str) -> None:

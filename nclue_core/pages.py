@@ -7,7 +7,8 @@ These texts stay on the user's machine: no part of the kit exports or uploads th
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+import os
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ BLOCK_TYPES = (
     "title", "text", "list", "table", "image", "chart", "equation", "code",
     "caption", "footnote", "header", "footer", "page_number", "other",
 )  # fmt: skip
+RUNNING_TYPES = ("header", "footer", "page_number")  # kept as blocks, left out of the page's text
 
 
 @dataclass(frozen=True)
@@ -47,6 +49,24 @@ class PageRecord:
     sha256: str  # of the source PDF
     has_text: bool  # False: nothing readable was found (a blank page, or a scan without OCR)
     note: str | None = None  # what a reader must know: "rotated 90", "timeout", …
+
+    @classmethod
+    def from_blocks(
+        cls, doc_id: str, page: int, blocks: Iterable[Block], **facts: Any
+    ) -> PageRecord:
+        """The record of a page whose ``text`` and ``has_text`` follow from its blocks.
+
+        Args:
+            doc_id: Of the document.
+            page: 1-based.
+            blocks: In reading order; those of RUNNING_TYPES stay out of the text.
+            **facts: The other fields; width, height and dpi are None unless given.
+        """
+        blocks = tuple(blocks)
+        text = "\n".join(block.text for block in blocks if block.type not in RUNNING_TYPES)
+        has_text = any(c.isalnum() for c in text)
+        unknown = {"width": None, "height": None, "dpi": None}
+        return cls(doc_id, page, text, blocks, has_text=has_text, **{**unknown, **facts})
 
     def to_json(self) -> dict[str, Any]:
         """The record as it is written."""
@@ -92,6 +112,18 @@ def _block(value: Any, where: object) -> Block:
 def page_path(folder: Path, doc_id: str, page: int) -> Path:
     """``<folder>/<doc_id>/<page>.json``, the ID as a `file_name`; folder is ``ocr_<engine>``."""
     return folder / file_name(doc_id) / f"{page}.json"
+
+
+def page_files(folder: Path, suffix: str) -> Iterator[tuple[int, Path]]:
+    """(page, file) of the files ``<page>.<suffix>`` in a document's folder, in no order."""
+    try:
+        with os.scandir(folder) as entries:
+            for entry in entries:
+                stem, _, found = entry.name.rpartition(".")
+                if found == suffix and stem.isdecimal():
+                    yield int(stem), Path(entry.path)
+    except FileNotFoundError:
+        return
 
 
 def write_page(folder: Path, record: PageRecord) -> Path:

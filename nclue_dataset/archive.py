@@ -6,11 +6,11 @@ anything is written, and a folder or file appears under its final name only when
 
 from __future__ import annotations
 
+import functools
 import re
 import stat
 import tarfile
 import tempfile
-import time
 import unicodedata
 import zipfile
 import zlib
@@ -19,7 +19,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import IO, TYPE_CHECKING, Any, NamedTuple
-from urllib.parse import urljoin, urlsplit
+from urllib.parse import urlsplit
 
 from nclue_core._version import __version__
 from nclue_core.errors import InputError, NetworkError, UsageError
@@ -30,6 +30,8 @@ from nclue_dataset.paths import PUBLIC_REPOSITORY
 
 if TYPE_CHECKING:
     import requests
+
+    from nclue_http.client import Client
 
 # The published release holds annotations only (tens of megabytes, a few hundred files); these
 # bounds leave room and stop archives made to fill a disk.
@@ -279,68 +281,50 @@ def download(
     """
     if urlsplit(url).scheme not in ("http", "https"):
         raise UsageError(f"{url}: expected an http or https address")
-    import requests
+    from nclue_http.client import Client, HttpSettings
+    from nclue_http.errors import HttpError
 
-    deadline = time.monotonic() + max_seconds
+    settings = HttpSettings(
+        {
+            "User-Agent": f"nclue/{__version__} ({PUBLIC_REPOSITORY})",
+            "Accept-Encoding": "identity",
+        },
+        connect_timeout_s=timeout_s,
+        read_timeout_s=timeout_s,
+        total_timeout_s=max_seconds,
+        max_redirects=MAX_REDIRECTS,
+        allow_downgrade=False,
+    )
     try:
-        with requests.Session() as session:
-            session.headers.update(
-                {"User-Agent": f"nclue/{__version__} ({PUBLIC_REPOSITORY})",
-                 "Accept-Encoding": "identity"}
-            )  # fmt: skip
-            with _get(session, url, timeout_s) as response:
-                _save(response, target, url, max_bytes, deadline)
-    except (requests.RequestException, urllib3_error()) as err:
-        raise NetworkError(f"{url} could not be fetched: {err}. {SUPPLY}") from err
+        with Client(settings) as client:
+            # The user named this address; what it redirects to may not be inside their network.
+            read = functools.partial(_save, client, target, max_bytes)
+            client.exchange(url, read, trusted=True)
+    except HttpError as err:
+        told = err.what if err.url == url else str(err)
+        raise NetworkError(f"{url} could not be fetched: {told}. {SUPPLY}") from err
 
 
-def urllib3_error() -> type[Exception]:
-    """The root of the errors that `urllib3` raises below `requests`."""
-    from urllib3.exceptions import HTTPError
+def _save(client: Client, target: Path, max_bytes: int, response: requests.Response) -> None:
+    from nclue_http.client import body_length
+    from nclue_http.errors import TOO_LARGE, TRUNCATED, HttpError
 
-    return HTTPError
-
-
-def _get(session: requests.Session, url: str, timeout_s: float) -> requests.Response:
-    """The answer after redirects, each of which must lead to http(s), and not back to http."""
-    here = url
-    for _ in range(MAX_REDIRECTS + 1):
-        response = session.get(here, stream=True, timeout=timeout_s, allow_redirects=False)
-        if not response.is_redirect:
-            if response.status_code != 200:
-                response.close()
-                raise NetworkError(
-                    f"{here}: the server answered {response.status_code} {response.reason}. "
-                    f"{SUPPLY}"
-                )
-            return response
-        response.close()
-        there = urljoin(here, response.headers["location"])
-        allowed = ("https",) if here.startswith("https:") else ("http", "https")
-        if urlsplit(there).scheme not in allowed:
-            raise NetworkError(f"{here} redirects to {there}, which is refused. {SUPPLY}")
-        here = there
-    raise NetworkError(f"{url}: more than {MAX_REDIRECTS} redirects. {SUPPLY}")
-
-
-def _save(
-    response: requests.Response, target: Path, url: str, max_bytes: int, deadline: float
-) -> None:
-    announced = response.headers.get("content-length", "")
-    expected = int(announced) if announced.isdecimal() else None
-    if expected is not None and expected > max_bytes:
-        raise NetworkError(f"{url}: {expected:,} bytes announced, at most {max_bytes:,} are taken")
+    if response.status_code != 200:
+        raise client.refuse_status(response)
+    announced = body_length(response)
+    if announced is not None and announced > max_bytes:
+        told = f"{announced:,} bytes announced, at most {max_bytes:,} are taken"
+        raise HttpError(TOO_LARGE, told, response.url)
     received = 0
     with atomic_write(target) as stream:
         while block := response.raw.read(_BLOCK, decode_content=False):
             received += len(block)
             if received > max_bytes:
-                raise NetworkError(f"{url}: more than {max_bytes:,} bytes were sent")
-            if time.monotonic() > deadline:
-                raise NetworkError(f"{url}: too slow, given up after {received:,} bytes. {SUPPLY}")
+                raise HttpError(TOO_LARGE, f"more than {max_bytes:,} bytes were sent", response.url)
             stream.write(block)
-        if expected is not None and received != expected:
-            raise NetworkError(f"{url}: {received:,} of {expected:,} bytes arrived. {SUPPLY}")
+        if announced is not None and received != announced:
+            told = f"{received:,} of {announced:,} bytes arrived"
+            raise HttpError(TRUNCATED, told, response.url)
 
 
 def verify_sha256sums(folder: Path) -> list[ChecksumProblem]:

@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any
 from filelock import FileLock
 
 from nclue_core._version import __version__
+from nclue_dataset.names import derived_configs
 from nclue_dataset.tables import config_names
 
 if TYPE_CHECKING:
@@ -187,7 +188,5 @@ def _keep_only(config_folder: Path, keep: Path) -> None:
 
 def _remove_configs(root: Path, collection: str, keep: set[str]) -> None:
     # A configuration that the new release no longer has must not be found any more.
-    for folder in root.iterdir():
-        ours = folder.name == collection or folder.name.startswith(f"{collection}-")
-        if ours and folder.name not in keep and not folder.name.endswith("-pages"):
-            shutil.rmtree(folder)
+    for name in derived_configs(collection) - keep:
+        shutil.rmtree(root / name, ignore_errors=True)

@@ -158,6 +158,8 @@ def _check_collection(
     for path in files.all_files():
         check_encoding(path, listen)
     scan = scan_collection(files, mapping, listen)
+    if "queries" in files.tables and not scan.queries:
+        listen(Problem("no-queries", folder, None, f"the collection {name!r} has no query"))
     check_queries(scan, listen)
     check_forms(scan, listen)
     check_corpus(scan, listen)

@@ -37,7 +37,11 @@ class ExportedFile:
 
 
 def export(
-    collections: Sequence[Collection], folder: Path, *, default: str | None = None
+    collections: Sequence[Collection],
+    folder: Path,
+    *,
+    default: str | None = None,
+    licence: str | None = None,
 ) -> list[ExportedFile]:
     """Write collections as a Hub-ready folder.
 
@@ -45,6 +49,7 @@ def export(
         collections: What to export; every configuration of each.
         folder: A folder that does not exist yet, or is empty.
         default: The default configuration (the first collection if not given).
+        licence: Of the annotations of one's own collections, as their release states it.
 
     Raises:
         InputError: The folder is not empty.
@@ -56,7 +61,7 @@ def export(
     with tempfile.TemporaryDirectory(prefix=".exporting-", dir=folder.parent) as staging:
         building = Path(staging) / "export"
         files = [file for item in collections for file in _write_collection(item, building)]
-        card = dataset_card(collections, files, default or collections[0].name)
+        card = dataset_card(collections, files, default or collections[0].name, licence)
         (building / "README.md").write_text(card, encoding="utf-8")
         problems = check_card(building)
         if problems:
@@ -87,16 +92,39 @@ def _write_collection(collection: Collection, folder: Path) -> list[ExportedFile
 
 
 def dataset_card(
-    collections: Sequence[Collection], files: Sequence[ExportedFile], default: str
+    collections: Sequence[Collection],
+    files: Sequence[ExportedFile],
+    default: str,
+    licence: str | None = None,
 ) -> str:
-    """The dataset card: YAML configurations, the text of ``cards/``, and counts of the data."""
-    text = read_card("dataset_card.md")
+    """The dataset card: YAML configurations, the text of ``cards/``, and counts of the data.
+
+    The card of the study's collections speaks of them; one's own have another.
+    """
+    own = [item.name for item in collections if item.name not in COLLECTIONS]
+    text = _own_text(own, default, licence) if own else read_card("dataset_card.md")
     for marker, block in (
         ("configurations", _configurations_table(files)),
         ("collections", "\n\n".join(_collection_section(item) for item in collections)),
     ):
         text = text.replace(f"<!-- {marker} -->", block)
-    return f"---\n{yaml.safe_dump(_metadata(files, default), sort_keys=False)}---\n\n{text}"
+    metadata = _metadata(files, default)
+    if own:
+        metadata["pretty_name"] = ", ".join(own)
+        metadata["license_name"] = licence or "not-stated"
+        del metadata["language"]  # not known
+    return f"---\n{yaml.safe_dump(metadata, sort_keys=False)}---\n\n{text}"
+
+
+def _own_text(names: Sequence[str], default: str, licence: str | None) -> str:
+    stated = f"The annotations are released under: {licence}." if licence else (
+        "The licence of the annotations is not stated: whoever publishes them says it here, and "
+        "in `license` of the release's `MANIFEST.json`."
+    )  # fmt: skip
+    text = read_card("own_dataset_card.md")
+    for marker, value in (("title", ", ".join(names)), ("default", default), ("license", stated)):
+        text = text.replace(f"{{{marker}}}", value)
+    return text
 
 
 def _metadata(files: Sequence[ExportedFile], default: str) -> dict[str, Any]:

@@ -9,7 +9,7 @@ import math
 from collections.abc import Sequence
 
 from nclue_stats.compare import Contrast, more_measures
-from nclue_stats.promotion import BreakEven, ScenarioResult
+from nclue_stats.promotion import ScenarioResult
 
 COLUMNS = (
     "variant - base", "dScore", "95% CI", "p query", "p family", "p block", "p Holm in call",
@@ -48,7 +48,7 @@ def rows(contrasts: Sequence[Contrast]) -> list[list[str]]:
             signed(item.delta_d, 3),
             interval(item.delta_d_low, item.delta_d_high, 3) + _undefined(item),
             signed(item.promotion_bounds[0]),
-            str(BreakEven(item.break_even, item.break_even_note)),
+            item.break_even_note,
             *(signed(delta.delta) for delta in item.more.values()),
             *(scenario(result) for result in item.promotions),
         ]

@@ -1,25 +1,30 @@
 """From text to words: what BM25 matches, and which parts of a query are asked.
 
-One rule for documents and queries: letters and digits of any script, compatibility forms
-unified (ligatures, full width), lower case, accents of Latin, Greek and Cyrillic letters
-dropped, soft hyphens dropped, words joined that a hyphen breaks at the end of a line (between
-lower-case letters; a compound that is broken there is joined, too). No stemming.
+One rule for documents and queries: letters and digits of any script in the one form of
+`nclue_core.letters` (compatibility forms unified, lower case, accents of Latin, Greek and
+Cyrillic letters dropped, marks of other scripts kept, soft hyphens and joiners dropped). Words
+are joined that a hyphen of any kind breaks at the end of a line (between lower-case letters; a
+compound that is broken there is joined, too). Raised digits stand apart: "mechanism²" is
+"mechanism" with a note. No stemming.
 Scripts written without blanks (Chinese, Thai) give one word per run of characters, which is a
 limit of these systems.
 """
 
 from __future__ import annotations
 
+import functools
 import re
-import unicodedata
 from collections.abc import Iterable
 
-RULE = "words-2"  # part of the key of cached indexes; change it with the rule
+from nclue_core.letters import HYPHENS, fold, in_class
 
-_BROKEN = re.compile(r"(?<=[a-zà-öø-ÿ])-\n(?=[a-zà-öø-ÿ])")
+RULE = "words-3"  # part of the key of cached indexes; change it with the rule
+
+_SMALL = r"[^\W\d_A-ZÀ-ÖØ-ÞΑ-ΫЀ-Я]"
+_BROKEN = re.compile(rf"[{HYPHENS}](?<={_SMALL}.)\n(?={_SMALL})")
 _WORD = re.compile(r"[^\W_]+")
+_RAISED = re.compile("([\u00b2\u00b3\u00b9\u00bc-\u00be\u2070-\u2079\u2150-\u215e]+)")
 _ASCII = bytes(ord(chr(c).lower()) if chr(c).isalnum() and c < 128 else 32 for c in range(256))
-_DROPPED = re.compile("[\u00ad\u0300-\u036f]")  # soft hyphen, combining accents
 _QUOTED = re.compile(r'"([^"]*)"|“([^”]*)”')
 
 # Closed-class words: dropped from queries, kept in documents. Short on purpose. A condition of
@@ -39,12 +44,24 @@ def words(text: str) -> list[str]:
         >>> words("Naïve COVID-19 e\ufb03ciency")
         ['naive', 'covid', '19', 'efficiency']
     """
-    if "-\n" in text:
+    if "-\n" in text or not text.isascii():
         text = _BROKEN.sub("", text)
     if text.isascii():  # the same by one table: several times faster than a pattern
         return text.encode("ascii").translate(_ASCII).decode("ascii").split()
-    folded = unicodedata.normalize("NFKD", text).casefold()
-    return _WORD.findall(unicodedata.normalize("NFKC", _DROPPED.sub("", folded)))
+    folded = fold(_RAISED.sub(r" \1", text))
+    if folded.isascii() or _mark().search(folded) is None:
+        return _WORD.findall(folded)
+    return _marked_word().findall(folded)
+
+
+@functools.cache
+def _mark() -> re.Pattern[str]:
+    return re.compile(f"[{in_class('M')}]")
+
+
+@functools.cache
+def _marked_word() -> re.Pattern[str]:
+    return re.compile(rf"[^\W_](?:[^\W_]|[{in_class('M')}])*")
 
 
 def query_words(text: str) -> list[str]:

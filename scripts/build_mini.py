@@ -54,7 +54,7 @@ def build(
 ) -> None:
     """Write the release with its rankings to ``out``, replacing what is there."""
     made = Construction(
-        pages, read_corpus(corpus), work, config or ConstructConfig(), say=_say
+        pages, read_corpus(corpus), work, config or ConstructConfig(name="mini"), say=_say
     )  # fmt: skip
     made.run()
     collection = made.collection()

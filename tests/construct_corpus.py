@@ -69,3 +69,35 @@ def _blocks(number: int, page: int) -> list[tuple[str, str]]:
         if (number * 3 + a) % 4 == 0 and 5 + a % 2 == page:
             blocks.append(("text", f"It was paid for by the {agency} and its partners."))
     return blocks
+
+
+def write_pdfs(folder: Path, n_documents: int = 20) -> Path:
+    """The same documents as PDFs, in a subfolder per source."""
+    import pymupdf
+
+    for number in range(n_documents):
+        source = ("alpha", "beta", "gamma")[number % 3]
+        (folder / source).mkdir(parents=True, exist_ok=True)
+        with pymupdf.open() as pdf:
+            for page in range(1, 7):
+                _draw(pdf.new_page(), [*_blocks(number, page), *_filling(number, page)])
+            pdf.save(folder / source / f"report {number:02d}.pdf", no_new_id=True)
+    return folder
+
+
+def _filling(number: int, page: int) -> list[tuple[str, str]]:
+    """Lines that no other page has, so that a page is more than its head."""
+    things = ("barges", "quarries", "lanterns", "kilns", "weirs", "looms", "presses")
+    first = things[(number * 5 + page) % 7]
+    other = things[(number + 3 * page) % 7]
+    return [
+        ("text", f"In ward {number} the {first} were counted by {page} clerks of the {other}."),
+        ("text", f"Later the {other} of ward {number} were sold, and {page} {first} were kept."),
+    ]
+
+
+def _draw(page, blocks: list[tuple[str, str]]) -> None:
+    y = 40
+    for kind, text in blocks:
+        page.insert_text((60, y), text, fontsize=16 if kind == "title" else 10)
+        y += 40

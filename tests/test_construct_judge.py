@@ -1,13 +1,12 @@
 """The LLM judge against a real server on the loopback, in both protocols."""
 
+import contextlib
 import json
-import threading
-import time
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
 from construct_corpus import write_corpus, zoned
+from http_server import Answer, Server
 from nclue_cli.main import main
 from nclue_construct.cluster import Condition
 from nclue_construct.compose import Candidate
@@ -33,58 +32,39 @@ def anthropic_reply(text, stop_reason="end_turn"):
 REPLY = {"openai": openai_reply, "anthropic": anthropic_reply}
 
 
-class Server(ThreadingHTTPServer):
+class JudgeServer(Server):
     """Answers each request with the next script entry: (status, headers, body) or seconds."""
-
-    daemon_threads = True
 
     def __init__(self, answer):
         self.answer = answer
-        self.requests = []
-        super().__init__(("127.0.0.1", 0), Handler)
-        threading.Thread(target=self.serve_forever, args=(0.01,), daemon=True).start()
+        super().__init__(self._reply)
 
-    def url(self, protocol):
-        return f"http://127.0.0.1:{self.server_port}{PATHS[protocol]}"
-
-
-class Handler(BaseHTTPRequestHandler):
-    def do_POST(self):
-        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        self.server.requests.append((self.path, dict(self.headers), body))
-        answer = self.server.answer(body)
+    def _reply(self, seen):
+        answer = self.answer(json.loads(seen.body))
         if isinstance(answer, float):
-            time.sleep(answer)
-            answer = (200, {}, b"{}")
+            return Answer(200, b"{}", delay_s=answer)
         status, headers, content = answer
         data = content if isinstance(content, bytes) else json.dumps(content).encode()
-        try:
-            self.send_response(status)
-            for name, value in {**headers, "Content-Length": str(len(data))}.items():
-                self.send_header(name, value)
-            self.end_headers()
-            self.wfile.write(data)
-        except (BrokenPipeError, ConnectionResetError):
-            pass
+        return Answer(status, data, headers)
 
-    def log_message(self, *args):
-        pass
+    @property
+    def requests(self):
+        return [(seen.path, seen.headers, json.loads(seen.body)) for seen in self.seen]
+
+    def url(self, protocol):
+        return f"{self.base}{PATHS[protocol]}"
 
 
 @pytest.fixture
 def serve():
-    servers = []
+    with contextlib.ExitStack() as servers:
 
-    def start(*script, answer=None):
-        rest = list(script)
-        server = Server(answer or (lambda body: rest.pop(0)))
-        servers.append(server)
-        return server
+        def start(*script, answer=None):
+            rest = list(script)
+            server = JudgeServer(answer or (lambda body: rest.pop(0)))
+            return servers.enter_context(server.running())
 
-    yield start
-    for server in servers:
-        server.shutdown()
-        server.server_close()
+        yield start
 
 
 def client(server, tmp_path, protocol="openai", frozen=False, waits=None, **limits):
@@ -257,7 +237,7 @@ def test_a_split_is_asked_for_and_must_be_a_partition(serve, tmp_path):
     assert "exactly once" in server.requests[2][2]["messages"][1]["content"]
 
 
-@pytest.mark.parametrize("text", ["maybe", "[]", '{"verdict": "yes"}', '{"verdict": "KEEP"} ok'])
+@pytest.mark.parametrize("text", ["maybe", "[]", '{"verdict": "yes"}', '{"verdict": "KEEP"'])
 def test_malformed_verdicts_are_asked_again_and_then_rejected(serve, tmp_path, text):
     judging, server = judge(serve, tmp_path, text, text + " ", text + "  ")
     decision, kept = judging.judge_condition(searched(), PAGES)
@@ -302,7 +282,7 @@ def obliging(body):
             "REJECT" if "on: Seed Certification" in question else "KEEP"
         )))  # fmt: skip
     text = question.partition("<text>\n")[2].partition("\n</text>")[0]
-    quote = text.split(".")[1]
+    quote = text[:60]
     return (200, {}, openai_reply(json.dumps({"holds": True, "evidence": quote})))
 
 
@@ -311,7 +291,7 @@ def test_a_construction_with_a_judge_can_be_repeated_offline(serve, tmp_path, ca
     server = serve(answer=obliging)
     out = tmp_path / "out"
     call = ["construct", "--pages", str(pages), "--corpus", str(corpus), "--out", str(out)]
-    call += ["--judge-url", server.url("openai"), "--judge-model", "model-1"]
+    call += ["--name", "own", "--judge-url", server.url("openai"), "--judge-model", "model-1"]
     assert main(call) == 0
     kept = {row.value["condition"]["name"] for row in read_jsonl(out / "kept.jsonl")}
     assert "Grievance Mechanism" in kept

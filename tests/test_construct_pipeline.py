@@ -210,7 +210,7 @@ def test_conjunctions_of_four_can_be_asked_for(inputs, tmp_path):
 class TestCommand:
     def test_it_builds_and_names_the_next_command(self, inputs, tmp_path, capsys):
         pages, corpus = inputs
-        call = ["construct", "--pages", str(pages.parent), "--corpus", str(corpus)]
+        call = ["construct", "--pages", str(pages.parent), "--corpus", str(corpus), "--name", "own"]
         assert main([*call, "--out", str(tmp_path / "out")]) == 0
         assert "nclue check" in capsys.readouterr().out
 
@@ -221,7 +221,7 @@ class TestCommand:
         assert all(row["verdict"] in ("SPLIT", "REJECT") and row["rule"] for row in rows)
 
     def test_a_missing_option_is_named(self, inputs, capsys):
-        assert main(["construct", "--out", "x"]) == 2
+        assert main(["construct", "--name", "own", "--out", "x"]) == 2
         assert "--pages is missing" in capsys.readouterr().err
 
     def test_explain_quotes_the_line_of_every_condition(self, inputs, built, capsys):

@@ -1,16 +1,15 @@
 from __future__ import annotations
 
-import http.server
 import io
 import stat
 import tarfile
-import threading
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from http_server import Answer, Server
 from nclue_core.errors import InputError, NetworkError, UsageError
 from nclue_dataset import archive
 from nclue_dataset.release import read_release
@@ -126,43 +125,19 @@ def test_a_header_that_claims_a_huge_name_is_refused(tmp_path):
         archive.unpack_release(tmp_path / "a.tar", tmp_path / "out")
 
 
-class Handler(http.server.BaseHTTPRequestHandler):
-    def do_GET(self):
-        moved = {"/loop": "/loop", "/file": "file:///etc/passwd", "/ok": "/body"}
-        if self.path in moved:
-            self.send_response(302)
-            self.send_header("Location", moved[self.path])
-            self.end_headers()
-        elif self.path == "/missing":
-            self.send_error(404)
-        else:
-            self.send_response(200)
-            announced = {"/cut": 1000, "/big": 10**9, "/body": 4}.get(self.path)
-            if announced:
-                self.send_header("Content-Length", str(announced))
-            self.end_headers()
-            self._send_body()
-
-    def _send_body(self):
-        try:
-            for _ in range(1 if self.path != "/endless" else 10_000):
-                self.wfile.write(b"data" if self.path != "/endless" else bytes(65536))
-        except OSError:
-            pass  # the client has left, as it should
-
-    def log_message(self, *args):
-        pass
-
-
 @pytest.fixture(scope="module")
 def server() -> Iterator[str]:
-    httpd = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=httpd.serve_forever, kwargs={"poll_interval": 0.02})
-    thread.start()
-    yield f"http://127.0.0.1:{httpd.server_port}"
-    httpd.shutdown()
-    thread.join()
-    httpd.server_close()
+    with Server().running() as running:
+        running.answers |= {
+            "/loop": [Answer(302, headers={"Location": "/loop"})],
+            "/file": [Answer(302, headers={"Location": "file:///etc/passwd"})],
+            "/ok": [Answer(302, headers={"Location": "/body"})],
+            "/body": [Answer(200, b"data")],
+            "/cut": [Answer(200, b"data", {"Content-Length": "1000"}, cut=4)],
+            "/big": [Answer(200, b"data", {"Content-Length": str(10**9)}, cut=4)],
+            "/endless": [Answer(200, bytes(10**7), framed=False)],
+        }
+        yield running.base
 
 
 def test_a_download_follows_a_redirect_and_is_whole(server, tmp_path):

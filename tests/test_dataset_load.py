@@ -102,7 +102,7 @@ def test_features_do_not_follow_the_data(own_caches: Path, empty: Path, tmp_path
     plain = tmp_path / "plain"
     names = [("nclue", config) for config in ("tiny", "tiny-qrels", "tiny-corpus")]
     before = [item["features"] for item in load_all(*names, cwd=empty)]
-    nclue("prepare", "--release", str(write_tiny(plain)))
+    nclue("prepare", "--release", str(write_tiny(plain)), "--force")
     assert [item["features"] for item in load_all(*names, cwd=empty)] == before
 
 

@@ -53,8 +53,8 @@ def test_embedded_benchmark_stays_small(project_dir: Path) -> None:
     assert sum(path.stat().st_size for path in files if path.is_file()) < 3_000_000
 
 
-PARTS = ("nclue_core", "nclue_metric", "nclue_dataset", "nclue_reconstruct", "nclue_construct",
-         "nclue_systems", "nclue_stats", "nclue_cli.main")  # fmt: skip
+PARTS = ("nclue_core", "nclue_http", "nclue_metric", "nclue_dataset", "nclue_reconstruct",
+         "nclue_construct", "nclue_systems", "nclue_stats", "nclue_cli.main")  # fmt: skip
 
 
 @pytest.mark.parametrize("part", PARTS)

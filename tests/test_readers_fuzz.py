@@ -119,7 +119,7 @@ def ours_or_nothing(call: Callable[[], Any]) -> Any:
 
 
 @given(BYTES, st.sampled_from(["input", "trec_eval"]), st.sampled_from(["error", "first"]))
-@settings(FAST, max_examples=400)
+@settings(FAST, max_examples=200)
 def test_runs(data: bytes, ties: str, repeats: str) -> None:
     run = ours_or_nothing(lambda: parse_run(data, name="r", ties=ties, repeats=repeats))
     if run is not None:
@@ -133,7 +133,7 @@ def test_runs(data: bytes, ties: str, repeats: str) -> None:
 
 
 @given(TEXT | DAMAGED)
-@settings(FAST, max_examples=300)
+@settings(FAST, max_examples=200)
 def test_both_readers_of_trec_lines_agree(data: bytes) -> None:
     fast = read_columns(data)
     if fast is None:

@@ -10,9 +10,12 @@ import pytest
 
 from nclue_reconstruct.fetch.states import FETCH_STATES
 from nclue_reconstruct.fetch.transfer import FetchSettings
-from nclue_reconstruct.read.engines import MinerUEngine, TesseractEngine
+from nclue_reconstruct.read.engine_mineru import MinerUEngine
+from nclue_reconstruct.read.engine_tesseract import TesseractEngine
+from nclue_reconstruct.read.tesseract import PAGE_TIMEOUT_S
 from nclue_reconstruct.run.executors import MAX_LOSSES
 from nclue_reconstruct.run.pipeline import RENDER_WINDOW_PAGES
+from nclue_reconstruct.run.windows import fair_size
 
 
 def test_card_lists_exactly_the_states_of_fetching(project_dir: Path) -> None:
@@ -46,6 +49,20 @@ def test_card_tells_what_was_measured(project_dir: Path) -> None:
     assert int(told[1].replace(",", "")) == measured["documents"]
     assert float(told[2]) == pytest.approx(measured["finished_tree_s"], abs=0.05)
     assert measured["requests_of_the_others"] == 0
+
+
+def test_cards_tell_the_limits_and_costs_of_tesseract(project_dir: Path) -> None:
+    text = " ".join((project_dir / "cards" / "reconstruct.md").read_text().split())
+    cost = json.loads((project_dir / "benchmarks/results/pytesseract_cost.json").read_text())
+    start, left = cost["worker_start_s"], cost["after_a_limit_of_1_s"]
+    assert f"{start['with pytesseract']} s instead of {start['without']} s" in text
+    assert f"takes about as long ({cost['page_times_as_long']} times," in text
+    assert f"it left {left['pytesseract']['processes_left']} process running" in text
+    assert f"ours left {left['ours']['processes_left']};" in text
+    records = (project_dir / "cards" / "page_records.md").read_text()
+    assert f"a page may take {PAGE_TIMEOUT_S:.0f} seconds" in records
+    assert fair_size(33, 2, TesseractEngine.window_pages) == 5
+    assert "33 pages on two processes are seven windows, of five or fewer" in text
 
 
 def test_card_tells_the_recorded_ratios(project_dir: Path) -> None:

@@ -17,12 +17,15 @@ from typing import Any
 
 import pytest
 
+import http_server
 from http_server import Answer, Seen, Server
-from nclue_reconstruct.fetch.addresses import address_problem
-from nclue_reconstruct.fetch.hosts import HostLimit, Hosts, polite_address
+from nclue_http.addresses import address_problem
+from nclue_http.client import retry_after
+from nclue_http.hosts import HostLimit, Hosts
+from nclue_reconstruct.fetch.hosts import polite_address
 from nclue_reconstruct.fetch.pdf_store import existing
 from nclue_reconstruct.fetch.states import FetchResult
-from nclue_reconstruct.fetch.transfer import Fetcher, FetchSettings, retry_after
+from nclue_reconstruct.fetch.transfer import Fetcher, FetchSettings
 
 PDF = b"%PDF-1.4\n" + bytes(range(256)) * 8 + b"\n%%EOF\n"
 SHA = hashlib.sha256(PDF).hexdigest()
@@ -45,8 +48,8 @@ class Client:
         self.fetcher = Fetcher(FetchSettings(**options), hosts, sleep=self.waits.append)
         self.target = tmp_path / "pdfs" / "doc.pdf"
 
-    def get(self, url: str, sha256: str | None = SHA) -> FetchResult:
-        return self.fetcher.fetch(url, self.target, sha256)
+    def get(self, url: str, sha256: str | None = SHA, n_bytes: int | None = None) -> FetchResult:
+        return self.fetcher.fetch(url, self.target, sha256, n_bytes=n_bytes)
 
     def leftovers(self) -> list[str]:
         names = [path.name for path in self.target.parent.iterdir() if path.is_file()]
@@ -60,11 +63,7 @@ def client(tmp_path: Path) -> Client:
 
 def ranged(seen: Seen) -> Answer:
     """A server that honours ranges."""
-    start = int(seen.headers.get("range", "bytes=0-")[6:].rstrip("-"))
-    if not start:
-        return Answer(200, PDF, ETAG)
-    content_range = f"bytes {start}-{len(PDF) - 1}/{len(PDF)}"
-    return Answer(206, PDF[start:], {**ETAG, "Content-Range": content_range})
+    return http_server.ranged(PDF, seen, ETAG)
 
 
 def test_a_good_file_gets_its_final_name_and_is_not_fetched_again(
@@ -476,7 +475,7 @@ def test_recorded_servers(name: str, shared_dir: Path, tmp_path: Path) -> None:
         if served.precondition:
             fixture = shared_dir / "cases" / "fixtures" / "tiny3.pdf"
             part_file(client, row["url"], fixture.read_bytes()[:400])
-        result = client.get(row["url"], row.get("sha256"))
+        result = client.get(row["url"], row.get("sha256"), row.get("bytes"))
     finally:
         served.shutdown()
         served.server_close()

@@ -18,7 +18,7 @@ from http_server import Answer, Server
 from nclue_core import NClueError
 from nclue_core.files import file_name, id_of_file_name
 from nclue_core.schema import CorpusDocument
-from nclue_reconstruct.fetch.hosts import HostLimit, Hosts
+from nclue_http.hosts import HostLimit, Hosts
 from nclue_reconstruct.fetch.parts import Part
 from nclue_reconstruct.fetch.transfer import Fetcher, FetchSettings
 from nclue_reconstruct.run.fetching import fetch_documents, judge, retired_place

@@ -19,6 +19,7 @@ from nclue_core.errors import InputError, MissingDependencyError, UsageError
 from nclue_core.pages import PageRecord, read_document
 from nclue_reconstruct import outcome
 from nclue_reconstruct.read import engines, mineru_driver
+from nclue_reconstruct.read.engine_mineru import MinerUEngine
 from nclue_reconstruct.read.mineru_adapter import find_output, parse_output, read_output, sniff
 from nclue_reconstruct.read.mineru_adapter_text import plain_code, plain_equation, table_text
 from nclue_reconstruct.read.mineru_driver import MinerU, MinerUSettings, command
@@ -775,7 +776,7 @@ class TestDriver:
 
     def test_a_failed_window_is_read_again_by_the_next_run_only(self, install, pdf, tmp_path):
         install("'page 6' in pages and sys.exit(1); write(pages)")
-        engine = engines.MinerUEngine()
+        engine = MinerUEngine()
         first = ocr_document(engine, pdf, "a", SHA, tmp_path / "ocr")
         assert (first.state, first.pages_done) == ("partial", 7)
         assert first.reason.startswith("page 6: exit code 1")
@@ -808,13 +809,13 @@ class TestReadiness:
 
     def test_models_of_version_4_are_asked_for(self, install, monkeypatch):
         install(version="4.0.12")
-        engines.MinerUEngine().check_ready()
+        MinerUEngine().check_ready()
         monkeypatch.setenv("FAKE_MODELS", "1")
         with pytest.raises(MissingDependencyError, match="mineru-kit models download --tier basic"):
-            engines.MinerUEngine().check_ready()
-        engines.MinerUEngine(tier="flash").check_ready()  # needs none
+            MinerUEngine().check_ready()
+        MinerUEngine(tier="flash").check_ready()  # needs none
         with pytest.raises(UsageError, match="no tier 'best'"):
-            engines.MinerUEngine(tier="best").check_ready()
+            MinerUEngine(tier="best").check_ready()
 
     def test_models_of_earlier_versions_are_looked_for(self, install, monkeypatch, tmp_path):
         install(version="3.4.5")
@@ -822,13 +823,13 @@ class TestReadiness:
             monkeypatch.setenv(name, str(tmp_path / "home"))
         monkeypatch.setenv("MINERU_TOOLS_CONFIG_JSON", str(tmp_path / "mineru.json"))
         with pytest.raises(MissingDependencyError, match="mineru-models-download"):
-            engines.MinerUEngine().check_ready()
+            MinerUEngine().check_ready()
         models = tmp_path / "models"
         models.mkdir()
         (models / "layout.pt").touch()
         config = {"models-dir": {"pipeline": str(models)}}
         (tmp_path / "mineru.json").write_text(json.dumps(config))
-        engines.MinerUEngine().check_ready()
+        MinerUEngine().check_ready()
 
     def test_models_in_the_cache_of_a_hub_are_used_without_the_network(
         self, install, monkeypatch, tmp_path, pdf
@@ -843,13 +844,13 @@ class TestReadiness:
         models = tmp_path / "home/hub/models--opendatalab--PDF-Extract-Kit-1.0/snapshots/1"
         models.mkdir(parents=True)
         (models / "layout.pt").touch()
-        engines.MinerUEngine().check_ready()
+        MinerUEngine().check_ready()
         read(pdf, [1])
         assert calls()[-1] == [["page 1"], "huggingface", "1"]
 
     def test_auto_is_mineru_where_it_is_ready(self, install, monkeypatch):
         install(version="4.0.12")
         chosen, why = engines.choose_engine()
-        assert chosen == engines.MinerUEngine()
+        assert chosen == MinerUEngine()
         assert why == "OCR with mineru 4.0.12: it is installed and its models are ready"
         assert os.environ["NCLUE_MINERU"]

@@ -18,13 +18,16 @@ from hypothesis import strategies as st
 from nclue_core.errors import InputError, MissingDependencyError, UsageError
 from nclue_core.pages import read_document
 from nclue_reconstruct import outcome
+from nclue_reconstruct.limits import Worker
 from nclue_reconstruct.outcome import DocumentError, PageFailure
 from nclue_reconstruct.read import engines, tesseract
+from nclue_reconstruct.read.engine_tesseract import TesseractEngine
+from nclue_reconstruct.read.engine_text import TextEngine
 from nclue_reconstruct.read.pdf_open import open_pdf
 from nclue_reconstruct.read.render import PageImage, render_page
-from nclue_reconstruct.run.limits import run_limited
 from nclue_reconstruct.run.ocr_steps import finished_pages, ocr_document
 from reconstruct_pdfs import blank, encrypted, scan, write
+from toy_engines import FailingEngine, NullEngine
 
 SHA = "ab" * 32
 LINES = ["The quick brown fox jumps", "over the lazy dog and then", "it sleeps for the whole day"]
@@ -69,7 +72,7 @@ def fake(tmp_path, monkeypatch):
 
 
 def engine(**settings):
-    return engines.TesseractEngine(library=False, **settings)
+    return TesseractEngine(library=False, **settings)
 
 
 def image_of(pdf, page=1, dpi=100):
@@ -294,7 +297,7 @@ class TestRealTesseract:
     def test_the_library_reads_what_the_program_reads(self, tmp_path):
         pytest.importorskip("tesserocr")
         pdf = scan(tmp_path / "scan.pdf", LINES)
-        library = engines.TesseractEngine(library=True, dpi=150)
+        library = TesseractEngine(library=True, dpi=150)
         (record,) = library.read(pdf, "scan", SHA, [1])
         assert record.text.split("\n") == LINES
         assert record.engine_version.startswith("tesserocr ")
@@ -302,7 +305,7 @@ class TestRealTesseract:
     def test_the_library_is_ended_in_time(self, tmp_path):
         pytest.importorskip("tesserocr")
         pdf = scan(tmp_path / "scan.pdf", LINES * 8, dpi=300)
-        library = engines.TesseractEngine(library=True, dpi=600, page_timeout_s=0.05)
+        library = TesseractEngine(library=True, dpi=600, page_timeout_s=0.05)
         (failure,) = library.read(pdf, "scan", SHA, [1])
         assert failure == PageFailure(1, outcome.TIMEOUT, "not read within 0.05 s")
 
@@ -312,7 +315,7 @@ class TestRealTesseract:
         mixed = pymupdf.open(write(tmp_path / "text.pdf", [[(72, 100, "born digital", 12)]]))
         mixed.insert_pdf(pymupdf.open(scan(tmp_path / "scan.pdf", LINES)))
         mixed.save(tmp_path / "mixed.pdf")
-        both = engines.TextEngine(ocr_missing=engine(dpi=150))
+        both = TextEngine(ocr_missing=engine(dpi=150))
         first, second = both.read(tmp_path / "mixed.pdf", "mixed", SHA, [1, 2])
         assert (first.engine, first.text) == ("text", "born digital")
         assert (second.engine, second.text.split("\n")) == ("tesseract", LINES)
@@ -328,7 +331,7 @@ class TestDocuments:
 
     def test_pages_on_disk_are_not_read_again(self, pdf, tmp_path):
         out = tmp_path / "ocr"
-        failing = engines.FailingEngine(how="error", fail_pages=(2, 3))
+        failing = FailingEngine(how="error", fail_pages=(2, 3))
         first = ocr_document(failing, pdf, "a", SHA, out)
         assert (first.state, first.pages_done, first.pages_total) == ("partial", 2, 4)
         assert first.reason == "pages 2-3: failed on purpose"
@@ -336,7 +339,7 @@ class TestDocuments:
         assert sorted(before) == [1, 4]
         asked = []
 
-        class Recording(engines.NullEngine):
+        class Recording(NullEngine):
             def read(self, pdf, doc_id, sha256, pages):
                 asked.extend(pages)
                 return super().read(pdf, doc_id, sha256, pages)
@@ -349,22 +352,22 @@ class TestDocuments:
 
     def test_pages_of_another_version_of_the_file_are_removed(self, pdf, tmp_path):
         out = tmp_path / "ocr"
-        ocr_document(engines.NullEngine(), pdf, "a", SHA, out)
+        ocr_document(NullEngine(), pdf, "a", SHA, out)
         other = "cd" * 32
-        done = ocr_document(engines.NullEngine(), pdf, "a", other, out)
+        done = ocr_document(NullEngine(), pdf, "a", other, out)
         assert done.pages_done == 4
         assert {record.sha256 for record in read_document(out, "a")} == {other}
 
     def test_pages_beyond_the_end_of_the_document_are_removed(self, pdf, tmp_path):
         out = tmp_path / "ocr"
-        ocr_document(engines.NullEngine(), pdf, "a", SHA, out)
+        ocr_document(NullEngine(), pdf, "a", SHA, out)
         assert finished_pages(out / "a", 3, SHA) == set()
         assert not list((out / "a").glob("*.json"))
 
     def test_without_resume_all_pages_are_read_again(self, pdf, tmp_path):
         out = tmp_path / "ocr"
-        ocr_document(engines.NullEngine(), pdf, "a", SHA, out)
-        failing = engines.FailingEngine(how="error", fail_pages=(1, 2, 3, 4))
+        ocr_document(NullEngine(), pdf, "a", SHA, out)
+        failing = FailingEngine(how="error", fail_pages=(1, 2, 3, 4))
         done = ocr_document(failing, pdf, "a", SHA, out, resume=False)
         assert (done.state, done.pages_done) == (outcome.ENGINE_FAILED, 0)
         assert self.pages_of(out / "a") == {}
@@ -375,12 +378,15 @@ class TestDocuments:
     )  # fmt: skip
     def test_what_was_read_before_a_failure_stays(self, pdf, tmp_path, how, state):
         out = tmp_path / "ocr"
-        failing = engines.FailingEngine(how=how, fail_pages=(3,))
-        with pytest.raises(DocumentError) as info:
-            run_limited(ocr_document, failing, pdf, "a", SHA, out, timeout_s=2.5)
+        failing = FailingEngine(how=how, fail_pages=(3,))
+        with Worker() as worker:  # it has begun before the clock does: the machine may be busy
+            worker.run(ocr_document, NullEngine(), pdf, "a", SHA, tmp_path / "x", timeout_s=120)
+            limit_s = 2.5 if how == "hang" else 120
+            with pytest.raises(DocumentError) as info:
+                worker.run(ocr_document, failing, pdf, "a", SHA, out, timeout_s=limit_s)
         assert info.value.state == state
         assert sorted(self.pages_of(out / "a")) == [1, 2]
-        done = ocr_document(engines.NullEngine(), pdf, "a", SHA, out)
+        done = ocr_document(NullEngine(), pdf, "a", SHA, out)
         assert done.state == "ok"
 
     def test_a_timeout_of_one_page_is_retried_alone(self, pdf, tmp_path, fake):
@@ -394,12 +400,12 @@ class TestDocuments:
 
     def test_a_locked_document_has_its_state_and_no_pages(self, tmp_path):
         pdf = encrypted(tmp_path / "locked.pdf", "secret")
-        done = ocr_document(engines.NullEngine(), pdf, "locked", SHA, tmp_path / "ocr")
+        done = ocr_document(NullEngine(), pdf, "locked", SHA, tmp_path / "ocr")
         assert (done.state, done.pages_total) == (outcome.PASSWORD_REQUIRED, None)
         assert not (tmp_path / "ocr").exists()
 
     def test_an_engine_that_forgets_pages_is_noticed(self, pdf, tmp_path):
-        class Forgetful(engines.NullEngine):
+        class Forgetful(NullEngine):
             def read(self, pdf, doc_id, sha256, pages):
                 return super().read(pdf, doc_id, sha256, pages[:-1])
 
@@ -407,14 +413,14 @@ class TestDocuments:
         assert (done.state, done.reason) == ("partial", "page 4: the engine gave no result")
 
     def test_a_document_id_never_leaves_its_folder(self, pdf, tmp_path):
-        ocr_document(engines.NullEngine(), pdf, "../b", SHA, tmp_path / "ocr")
+        ocr_document(NullEngine(), pdf, "../b", SHA, tmp_path / "ocr")
         assert [path.name for path in (tmp_path / "ocr").iterdir()] == ["%2E.%2Fb"]
         with pytest.raises(InputError, match="cannot be a file name"):
-            ocr_document(engines.NullEngine(), pdf, "b" * 200, SHA, tmp_path / "ocr")
+            ocr_document(NullEngine(), pdf, "b" * 200, SHA, tmp_path / "ocr")
 
     def test_two_runs_give_the_same_bytes(self, pdf, tmp_path):
         for name in ("one", "two"):
-            ocr_document(engines.TextEngine(), pdf, "a", SHA, tmp_path / name)
+            ocr_document(TextEngine(), pdf, "a", SHA, tmp_path / name)
         assert self.pages_of(tmp_path / "one" / "a") == self.pages_of(tmp_path / "two" / "a")
 
 
@@ -424,15 +430,17 @@ class TestChoice:
             engines.get_engine("abbyy")
 
     def test_ocr_missing_goes_with_text_only(self):
-        filled = engines.get_engine("text", ocr_missing="null")
-        assert filled.ocr_missing == engines.NullEngine()
+        filled = engines.get_engine("text", ocr_missing="tesseract", lang="deu", dpi=300)
+        assert filled == TextEngine(TesseractEngine("deu", 300))
+        with pytest.raises(UsageError, match="there are: mineru, tesseract"):
+            engines.get_engine("text", ocr_missing="text")
         with pytest.raises(UsageError, match="goes with the engine text"):
-            engines.get_engine("tesseract", ocr_missing="null")
+            engines.get_engine("tesseract", ocr_missing="tesseract")
 
     def test_auto_is_tesseract_where_mineru_is_not_ready_and_says_why(self, monkeypatch):
         monkeypatch.setenv("NCLUE_MINERU", "/nonexistent")
         chosen, why = engines.choose_engine(lang="deu", dpi=150)
-        assert chosen == engines.TesseractEngine("deu", 150)
+        assert chosen == TesseractEngine("deu", 150)
         assert why.startswith("OCR with Tesseract, because MinerU is not ready: MinerU: it is not")
         assert engines.get_engine("auto", lang="deu", dpi=150) == chosen
 
@@ -445,10 +453,7 @@ def test_a_batch_with_bad_documents_goes_on(shared_dir, tmp_path):
     pdfs = [folder / name for name in batch["documents"]]
 
     def run(paths):
-        return [
-            ocr_document(engines.TextEngine(), path, path.stem, SHA, tmp_path).state
-            for path in paths
-        ]
+        return [ocr_document(TextEngine(), path, path.stem, SHA, tmp_path).state for path in paths]
 
     run(pdfs[: batch["kill_after_document"]])
     first = {path: path.stat().st_ino for path in (tmp_path / pdfs[0].stem).iterdir()}

@@ -217,7 +217,7 @@ def test_stopping_early_ends_the_workers() -> None:
 def test_a_missing_ray_names_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "ray", None)
     with pytest.raises(Exception, match=r'pip install "nclue\[ray\]"'):
-        list(run_calls([], engine="ray"))
-    with pytest.raises(UsageError, match="there are local, ray"):
-        run_calls([], engine="spark")
-    assert executors.EXECUTORS == ("local", "ray")
+        list(run_calls([], executor="ray"))
+    with pytest.raises(UsageError, match="there are local, process, ray"):
+        run_calls([], executor="spark")
+    assert executors.EXECUTORS == ("local", "process", "ray")

@@ -22,11 +22,12 @@ from nclue_core import UsageError
 from nclue_core.files import write_text
 from nclue_core.schema import CorpusDocument
 from nclue_reconstruct.outcome import DocumentOutcome
-from nclue_reconstruct.read.engines import NullEngine, get_engine
+from nclue_reconstruct.read.engines import get_engine
 from nclue_reconstruct.run.executors import Call, Cluster, run_calls
 from nclue_reconstruct.run.pipeline import Parallel, ocr_documents, render_documents
 from nclue_reconstruct.run.workspace import Workspace
 from tiny_release import tiny_collection
+from toy_engines import NullEngine
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")
@@ -81,7 +82,7 @@ def test_a_machine_that_dies_in_mid_run_loses_and_repeats_nothing(
 
     killer = threading.Thread(target=kill)
     killer.start()
-    ended = list(run_calls(calls, engine="ray", jobs=4, cluster=Cluster(cluster.address)))
+    ended = list(run_calls(calls, executor="ray", jobs=4, cluster=Cluster(cluster.address)))
     killer.join()
     assert Counter(call.doc_id for call, _ in ended) == Counter(names)
     assert {outcome.state for _, outcome in ended} == {"ok"}
@@ -96,14 +97,14 @@ def test_a_task_waits_for_its_resources(cluster: Any, tmp_path: Path) -> None:
     cluster.wait_for_nodes()
     calls = [Call(n, slow_page, (n, str(tmp_path), 0.3), 60.0) for n in ("a", "b")]
     began = time.monotonic()
-    ended = run_calls(calls, engine="ray", jobs=2, cluster=Cluster(cluster.address, gpus=1))
+    ended = run_calls(calls, executor="ray", jobs=2, cluster=Cluster(cluster.address, gpus=1))
     assert {outcome.state for _, outcome in ended} == {"ok"}
     assert time.monotonic() - began > 0.6  # one after the other: there is one
 
 
 def test_an_address_without_a_cluster_is_a_usage_error() -> None:
     with pytest.raises(UsageError, match=r"no Ray cluster at '127\.0\.0\.1:1'"):
-        list(run_calls([], engine="ray", cluster=Cluster("127.0.0.1:1")))
+        list(run_calls([], executor="ray", cluster=Cluster("127.0.0.1:1")))
 
 
 def put_pdfs(workspace: Workspace) -> list[CorpusDocument]:

@@ -478,3 +478,60 @@ class TestPagesParquet:
 def test_headings_of_real_papers_are_found(shared_dir, doc_id, page, titles):
     pdf = shared_dir / "corpus" / "pdfs" / f"{doc_id}.pdf"
     assert of_type(extract(pdf, doc_id)[page - 1], "title") == titles
+
+
+class TestRunningHeads:
+    """Lines that repeat near an edge and belong to the text."""
+
+    @staticmethod
+    def survey(n_pages=12):
+        """Tables whose rows go on to the last line of each page, at heights that differ."""
+        pages = []
+        for number in range(n_pages):
+            rows = [(72, 60 + 12 * i + number % 3, f"Row {number}.{i}", 9) for i in range(60)]
+            label = (72, 790 + number % 3, "Female", 9)
+            cells = [(300 + 80 * j, 790 + number % 3, f"{number * 7 + j}.4", 9) for j in range(3)]
+            foot = [(72, 825, "Survey of the Region 2019", 8), (500, 825, str(number + 1), 8)]
+            pages.append([*rows, label, *cells, *foot])
+        return pages
+
+    def test_a_row_label_beside_its_cells_stays_in_the_text(self, tmp_path):
+        for record in extract(write(tmp_path / "a.pdf", self.survey())):
+            assert "Female" in record.text
+            assert of_type(record, "footer") == ["Survey of the Region 2019"]
+            assert of_type(record, "page_number") == [str(record.page)]
+
+    def test_heads_of_a_table_that_goes_on_over_a_few_pages_stay(self, tmp_path):
+        pages = [[(72, 100, f"Prose {i}", 10), *body(72, 120, 40)] for i in range(14)]
+        for number in range(4, 8):
+            heads = [(72 + 120 * j, 50, word, 9) for j, word in enumerate(("Age", "Men", "Women"))]
+            pages[number] = [
+                *heads,
+                *((72, 80 + 12 * i, f"{i} {i * number}", 9) for i in range(55)),
+            ]
+        for record in extract(write(tmp_path / "a.pdf", pages))[4:8]:
+            assert all(word in record.text for word in ("Age", "Men", "Women"))
+
+    @pytest.mark.parametrize("title", ["Annex {}", "Table {}: Results", "{}. Country profile"])
+    def test_a_numbered_heading_counts_no_pages(self, tmp_path, title):
+        pages = [[(72, 60, title.format(i), 11), (300, 825, str(i + 4), 8)] for i in range(1, 9)]
+        for number, record in enumerate(extract(write(tmp_path / "a.pdf", pages)), start=1):
+            assert record.text == title.format(number)
+            assert of_type(record, "page_number") == [str(number + 4)]
+
+    def test_a_heading_that_grows_beside_another_page_number_stays(self, tmp_path):
+        pages = [
+            [(72, 60, f"{i} Profile", 11), *body(72, 120, 30), (300, 825, str(i + 10), 8)]
+            for i in range(1, 5)
+        ]
+        pages += [[*body(72, 100, 30), (300, 825, str(i + 10), 8)] for i in range(5, 12)]
+        records = extract(write(tmp_path / "a.pdf", pages))
+        assert [f"{i} Profile" in records[i - 1].text for i in range(1, 5)] == [True] * 4
+
+    def test_a_page_keeps_its_only_line(self, tmp_path):
+        head, pages = (72, 40, "Annual Labour Report", 8), []
+        for number in range(8):
+            pages.append([head, *(() if number == 5 else body(72, 100, 30))])
+        records = extract(write(tmp_path / "a.pdf", pages))
+        assert records[5].text == "Annual Labour Report"
+        assert all("Annual" not in record.text for record in records if record.page != 6)

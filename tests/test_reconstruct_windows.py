@@ -15,15 +15,17 @@ from nclue_cli.output import Lines
 from nclue_core import UsageError
 from nclue_core.schema import CorpusDocument
 from nclue_reconstruct.outcome import DocumentOutcome, PageFailure
-from nclue_reconstruct.read.engines import FailingEngine, NullEngine, get_engine
+from nclue_reconstruct.read.engines import get_engine
 from nclue_reconstruct.run import pipeline
 from nclue_reconstruct.run.executors import Cluster
 from nclue_reconstruct.run.pipeline import Parallel, ocr_documents, render_documents
 from nclue_reconstruct.run.progress import Event, Pace
 from nclue_reconstruct.run.staging import OutFolder, keep
-from nclue_reconstruct.run.windows import WHOLE, Window, join, windows_of
+from nclue_reconstruct.run.windows import join, windows_of
 from nclue_reconstruct.run.workspace import Workspace
+from nclue_reconstruct.window import WHOLE, Window
 from tiny_release import tiny_collection
+from toy_engines import FailingEngine, NullEngine
 
 ONE_BY_ONE = Parallel(1)
 

@@ -104,6 +104,10 @@ def _read_ahead(
     read: Callable[[Path | str | Run], Run], runs: Iterable[Path | str | Run]
 ) -> Iterator[Run]:
     """The runs in their order; two are read in other threads while one is scored."""
+    runs = list(runs)
+    if len(runs) == 1:
+        yield read(runs[0])
+        return
     with ThreadPoolExecutor(2) as pool:
         waiting: deque[Future[Run]] = deque()
         for run in runs:

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 from nclue_core.errors import NClueError
 
 OK = "ok"
+REPAIRED = "repaired"  # all pages done, of a damaged file that MuPDF repaired: text may be missing
 PARTIAL = "partial"  # some pages done, the reason names the others
 PASSWORD_REQUIRED = "password_required"  # noqa: S105 - a state, not a password
 BROKEN = "broken"  # a PDF that cannot be opened, or none of whose pages can be read
@@ -26,9 +27,12 @@ CRASHED = "crashed"  # the process that worked on it died
 ENGINE_FAILED = "engine_failed"  # the OCR program ended without a usable result
 
 DOCUMENT_STATES = (
-    OK, PARTIAL, PASSWORD_REQUIRED, BROKEN, NO_PAGES, NOT_PDF, MISSING, TIMEOUT, OUT_OF_MEMORY,
-    CRASHED, ENGINE_FAILED,
+    OK, REPAIRED, PARTIAL, PASSWORD_REQUIRED, BROKEN, NO_PAGES, NOT_PDF, MISSING, TIMEOUT,
+    OUT_OF_MEMORY, CRASHED, ENGINE_FAILED,
 )  # fmt: skip
+
+DONE_STATES = frozenset([OK, REPAIRED])
+REPAIRED_REASON = "the file is damaged and was repaired; pages may be incomplete"
 
 # Another try cannot change these: the file itself has to change.
 PERMANENT_STATES = frozenset([PASSWORD_REQUIRED, BROKEN, NO_PAGES, NOT_PDF])
@@ -69,22 +73,25 @@ class DocumentError(NClueError):
         super().__init__(f"{state}: {reason}")
 
 
-def summarise(pages_done: int, failures: Sequence[PageFailure]) -> tuple[str, str]:
+def summarise(
+    pages_done: int, failures: Sequence[PageFailure], is_repaired: bool = False
+) -> tuple[str, str]:
     """State and reason of a document from its pages.
 
     Returns:
-        ``ok``; ``partial`` where some pages have results and some not; where none has, the state
-        that its pages share (``engine_failed`` where they differ). The reason names the pages.
+        ``ok``, or ``repaired``; ``partial`` where some pages have results and some not; where
+        none has, the state that its pages share (``engine_failed`` where they differ).
+        The reason names the pages.
     """
     if not failures:
-        return OK, ""
+        return (REPAIRED, REPAIRED_REASON) if is_repaired else (OK, "")
     states = {failure.state for failure in failures}
     by_reason: dict[str, list[int]] = defaultdict(list)
     for failure in failures:
         by_reason[failure.reason].append(failure.page)
     told = [f"{name_pages(pages)}: {reason}" for reason, pages in by_reason.items()]
     more = f"; and {len(told) - 5} more reasons" if len(told) > 5 else ""
-    reason = "; ".join(told[:5]) + more
+    reason = "; ".join(told[:5]) + more + (f"; {REPAIRED_REASON}" if is_repaired else "")
     if pages_done:
         return PARTIAL, reason
     return (states.pop() if len(states) == 1 else ENGINE_FAILED), reason

@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import contextlib
+import gzip
 import hashlib
 import json
 import os
 import re
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Any
 
 import requests
+
+from nclue_core.files import open_own
+from nclue_http.client import is_coded
+from nclue_reconstruct.fetch.content import EDGE
 
 BLOCK = 1 << 19  # larger ones are no faster, and are lost when a run is killed
 
@@ -29,6 +35,8 @@ class Part:
         self._note = target.with_name(target.name + ".part.json")
         self._target = target
         self._url = url
+        if self.path.is_symlink():  # neither read nor written through
+            self.discard()
 
     def conditions(self) -> dict[str, str]:
         """Headers that ask for the rest, if it can be told whether the file is still the same."""
@@ -57,7 +65,7 @@ class Part:
         else:
             self.discard()
             self._write_note(_validator_of(response))
-        with self.path.open("ab") as stream:
+        with open_own(self.path, "ab") as stream:
             yield stream, digest, had
             stream.flush()
             os.fsync(stream.fileno())
@@ -92,11 +100,27 @@ class Part:
         self._note.unlink(missing_ok=True)
 
     def edges(self) -> tuple[bytes, bytes]:
-        """The first and last 1,024 bytes."""
-        with self.path.open("rb") as stream:
-            head = stream.read(1024)
-            stream.seek(max(0, self._size() - 1024))
-            return head, stream.read(1024)
+        """The first and last bytes."""
+        return edges_of(self.path)
+
+    def unpack(self, max_bytes: int) -> tuple[int, str] | None:
+        """Put what is packed here (gzip) in its place; its size and hash, or None if damaged."""
+        digest, n_bytes = hashlib.sha256(), 0
+        plain = self.path.with_name(f".{self.path.name}.tmp")  # swept after a killed run
+        try:
+            with gzip.open(self.path) as packed, open_own(plain, "wb") as stream:
+                while block := packed.read(BLOCK):
+                    n_bytes += len(block)
+                    if n_bytes > max_bytes:
+                        return None
+                    digest.update(block)
+                    stream.write(block)
+            plain.replace(self.path)
+        except (EOFError, gzip.BadGzipFile, zlib.error):
+            return None
+        finally:
+            plain.unlink(missing_ok=True)
+        return n_bytes, digest.hexdigest()
 
     def _size(self) -> int:
         try:
@@ -111,28 +135,37 @@ class Part:
         """
         if validator is not None:  # without one the part is not continued anyway
             note = json.dumps({"url": self._url, "validator": validator})
-            self._note.write_text(note, encoding="utf-8")
+            with open_own(self._note, "wb") as stream:
+                stream.write(note.encode())
 
     def _validator(self) -> str | None:
         try:
             note = json.loads(self._note.read_text(encoding="utf-8"))
-            validator = note["validator"] if note["url"] == self._url else None
-        except (OSError, ValueError, KeyError, TypeError):
+            return _usable(note["validator"]) if note["url"] == self._url else None
+        except (OSError, ValueError, KeyError, TypeError, AttributeError):
             return None
-        return validator if isinstance(validator, str) else None
-
-
-def is_coded(response: requests.Response) -> bool:
-    """Whether the bytes on the wire are not the bytes of the file."""
-    return response.headers.get("content-encoding", "").strip().lower() not in ("", "identity")
 
 
 def _validator_of(response: requests.Response) -> str | None:
     """What lets a server say whether the file is unchanged: a strong ETag, or a date."""
     if is_coded(response):
         return None  # what we keep are the decoded bytes: ranges would not fit them
-    etag = response.headers.get("etag", "")
-    return etag if etag.startswith('"') else response.headers.get("last-modified")
+    etag = _usable(response.headers.get("etag", ""))
+    return etag if etag and etag[0] == '"' else _usable(response.headers.get("last-modified", ""))
+
+
+def _usable(validator: str) -> str | None:
+    """A validator that can be sent back: no line breaks, nothing beyond Latin-1."""
+    fine = re.fullmatch(r"[\x20-\x7e\xa0-\xff]{1,500}", validator.strip())
+    return validator.strip() if fine else None
+
+
+def edges_of(path: Path) -> tuple[bytes, bytes]:
+    """The first and last bytes of a file, as many as tell what it is."""
+    with path.open("rb") as stream:
+        head = stream.read(EDGE)
+        stream.seek(max(0, path.stat().st_size - EDGE))
+        return head, stream.read(EDGE)
 
 
 def _hash_into(digest: Any, path: Path) -> int:

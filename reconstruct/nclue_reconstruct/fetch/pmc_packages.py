@@ -23,6 +23,7 @@ from typing import IO
 from urllib.parse import urlsplit
 
 from nclue_core.files import atomic_write
+from nclue_reconstruct.fetch.content import EDGE, is_pdf
 from nclue_reconstruct.fetch.parts import BLOCK
 from nclue_reconstruct.fetch.states import CHANGED, NOT_PDF, TOO_LARGE, TRUNCATED, FetchError
 
@@ -30,7 +31,6 @@ OA_SERVICE = "https://www.ncbi.nlm.nih.gov/pmc/utils/oa/oa.fcgi"
 MAX_ANSWER_BYTES = 1 << 20
 MAX_MEMBERS = 10_000
 MAX_READ = 1 << 20  # at once: more is asked for only where a header is a bomb
-MAX_READ = 1 << 20
 MAX_UNPACKED_BYTES = 8 << 30  # of all members of one package
 
 # What tarfile and gzip raise at files that are not what they seem.
@@ -126,7 +126,7 @@ def _pdfs(
             raise FetchError(TOO_LARGE, f"{package.name}: a PDF of {member.size:,} bytes")
         digest = hashlib.sha256()
         block = stream.read(BLOCK)
-        if b"%PDF-" not in block[:1024]:
+        if not is_pdf(block[:EDGE], block[-EDGE:]):
             continue
         while block:
             digest.update(block)

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from nclue_http import errors
+from nclue_http.errors import HttpError
+
 OK = "ok"
 CHANGED = "changed_at_source"  # a PDF with another hash; kept aside as .mismatch
 NOT_PDF = "not_pdf"  # a web page, a notice, anything that is no PDF
@@ -11,18 +14,21 @@ GONE = "gone"  # 404, 410, or not in the mirror
 FORBIDDEN = "forbidden"  # 401, 403, 451
 RATE_LIMITED = "rate_limited"  # asked to wait longer than we do in one run
 SERVER_ERROR = "server_error"  # 5xx to the end
-UNEXPECTED = "unexpected_answer"  # any other status: 204, 300, 400, 406 ...
-TIMEOUT = "timeout"
-TRUNCATED = "truncated"  # the body ended early, again and again
-TOO_LARGE = "too_large"
-UNSAFE_URL = "unsafe_url"
+UNEXPECTED = errors.UNEXPECTED  # any other status: 204, 300, 400, 406 ...
+TIMEOUT = errors.TIMEOUT
+TRUNCATED = errors.TRUNCATED  # fewer bytes than announced or recorded, again and again
+TOO_LARGE = errors.TOO_LARGE
+UNSAFE_URL = errors.UNSAFE_URL
 BAD_ROW = "bad_row"  # its ID cannot be a file name, or its hash is none
-NETWORK = "network"  # no connection, no such host, broken protocol
-REDIRECT_LOOP = "redirect_loop"  # more redirects than are followed
+NETWORK = errors.NETWORK  # no connection, no such host
+CERTIFICATE = errors.CERTIFICATE  # of the host: expired, of another name, or of nobody known
+POSTPONED = errors.POSTPONED  # the host is left alone in this run; the next one asks again
+REDIRECT_LOOP = errors.REDIRECT_LOOP  # more redirects than are followed
 LANDING_ONLY = "landing_only"  # only a web page about the document is known
 FETCH_STATES = (
     OK, CHANGED, NOT_PDF, GONE, FORBIDDEN, RATE_LIMITED, SERVER_ERROR, UNEXPECTED, TIMEOUT,
-    TRUNCATED, TOO_LARGE, UNSAFE_URL, BAD_ROW, REDIRECT_LOOP, NETWORK, LANDING_ONLY,
+    TRUNCATED, TOO_LARGE, UNSAFE_URL, BAD_ROW, REDIRECT_LOOP, NETWORK, CERTIFICATE, POSTPONED,
+    LANDING_ONLY,
 )  # fmt: skip
 RETRIED = frozenset([RATE_LIMITED, SERVER_ERROR, TIMEOUT, TRUNCATED, NETWORK])
 
@@ -47,20 +53,28 @@ class FetchResult:
     seconds: float = 0.0
 
 
-class FetchError(Exception):
-    """A try that failed; ``state`` is one of FETCH_STATES."""
+class FetchError(HttpError):
+    """A try that failed; ``state`` is one of FETCH_STATES, ``reason`` says all there is to say."""
 
-    def __init__(self, state: str, reason: str, wait_s: float | None = None) -> None:
-        # Servers' words go to terminals and logs: none of them may control those.
-        reason = "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in reason)
-        super().__init__(reason)
+    def __init__(self, state: str, reason: str, wait_s: float | None = None, url: str = "") -> None:
+        super().__init__(state, reason, wait_s=wait_s)
         self.state = state
-        self.reason = reason
-        self.wait_s = wait_s  # what the server asks for
+        self.reason = self.what
+        self.url = url
 
     def result(self, attempts: int, seconds: float) -> FetchResult:
         """The end of the document, if there is no other try."""
         return FetchResult(self.state, self.reason, attempts=attempts, seconds=seconds)
+
+
+def fetch_error(err: HttpError) -> FetchError:
+    """The failure of HTTP as the state of a document."""
+    if isinstance(err, FetchError):
+        return err
+    state = err.kind if err.status is None else state_of_status(err.status)
+    failure = FetchError(state, str(err), err.wait_s, err.url)
+    failure.is_final = err.is_final or state == POSTPONED
+    return failure
 
 
 class ChangedError(FetchError):

@@ -7,43 +7,46 @@ content type, length) decides nothing about the content: the bytes do.
 
 from __future__ import annotations
 
-import email.utils
 import random
 import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import datetime, timezone
 from pathlib import Path
-from typing import IO
-from urllib.parse import urljoin, urlsplit
+from typing import IO, TypeVar
 
 import requests
-import urllib3
 
 from nclue_core._version import __version__
-from nclue_reconstruct.fetch.addresses import address_problem, peer_problem
-from nclue_reconstruct.fetch.connections import Clock, open_session
-from nclue_reconstruct.fetch.hosts import Hosts, polite_address
-from nclue_reconstruct.fetch.parts import BLOCK, Part, is_coded
+from nclue_core.errors import UsageError
+from nclue_http.client import (
+    Client,
+    HttpSettings,
+    body_length,
+    header_text,
+    is_coded,
+    read_at_most,
+)
+from nclue_http.errors import HttpError
+from nclue_http.hosts import NO_LIMIT, Hosts
+from nclue_reconstruct.fetch.content import GZIP, has_end, is_pdf, kind_of
+from nclue_reconstruct.fetch.hosts import LIMITS, polite_address
+from nclue_reconstruct.fetch.parts import BLOCK, Part
 from nclue_reconstruct.fetch.pdf_store import existing, remember
 from nclue_reconstruct.fetch.states import (
-    NETWORK,
     NOT_PDF,
     OK,
-    REDIRECT_LOOP,
+    RATE_LIMITED,
     RETRIED,
-    TIMEOUT,
     TOO_LARGE,
     TRUNCATED,
-    UNEXPECTED,
-    UNSAFE_URL,
     ChangedError,
     FetchError,
     FetchResult,
-    state_of_status,
+    fetch_error,
 )
 
+Found = TypeVar("Found")
 _STARTS_OVER = 0.0  # seconds to wait before a try that only a bad part made necessary
 
 
@@ -54,7 +57,7 @@ class FetchSettings:
     contact: str | None = None  # address or URL of the person who fetches, for the User-Agent
     connect_timeout_s: float = 20.0
     read_timeout_s: float = 60.0  # without a byte
-    total_timeout_s: float = 1800.0  # for one try of one document
+    total_timeout_s: float = 1800.0  # for one document in one run: all tries and waits
     max_bytes: int = 1 << 30
     attempts: int = 5
     first_wait_s: float = 1.0  # doubled from try to try, with jitter
@@ -65,13 +68,47 @@ class FetchSettings:
 
     @property
     def user_agent(self) -> str:
-        """Who asks, honestly."""
-        contact = f"; {self.contact}" if self.contact else ""
+        """Who asks, honestly.
+
+        Raises:
+            UsageError: The contact cannot be sent.
+        """
+        try:
+            contact = f"; {header_text(self.contact)}" if self.contact else ""
+        except ValueError as err:
+            raise UsageError(f"--contact {self.contact!r}: {err}") from None
         return f"nclue/{__version__} (rebuilds the n-Clue benchmark{contact})"
+
+    def http(self) -> HttpSettings:
+        """The same for the client below."""
+        return HttpSettings(
+            {
+                "User-Agent": self.user_agent,
+                "Accept": "application/pdf, */*;q=0.5",
+                "Accept-Encoding": "identity",
+            },
+            self.connect_timeout_s,
+            self.read_timeout_s,
+            self.total_timeout_s,
+            self.max_wait_s,
+            self.max_redirects,
+            self.allow_private,
+        )
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What is fetched: where from, and what is recorded of it."""
+
+    url: str
+    sha256: str | None
+    n_bytes: int | None
+    trusted: bool
+    deadline: float  # by `time.monotonic`
 
 
 class Fetcher:
-    """Fetches documents; safe to use from several threads.
+    """Fetches documents; safe to use from several threads; `close` it at the end.
 
     Args:
         settings: How.
@@ -89,16 +126,19 @@ class Fetcher:
         self.settings = settings or FetchSettings()
         self._stopped = threading.Event()
         self._sleep = sleep or self._stopped.wait
-        self.hosts = hosts or Hosts(sleep=self._sleep)
+        self.hosts = hosts or Hosts(LIMITS, sleep=self._sleep)
         self._rng = rng or random.Random()  # noqa: S311 - jitter, no secret
-        self._clocks: set[Clock] = set()
-        headers = {
-            "User-Agent": self.settings.user_agent,
-            "Accept": "application/pdf, */*;q=0.5",
-            "Accept-Encoding": "identity",
-        }
-        self._trusting = open_session(headers, None)
-        self._wary = open_session(headers, _refuse_special_peers)
+        self._client = Client(self.settings.http(), self.hosts, polite_address)
+
+    def __enter__(self) -> Fetcher:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the connections that are kept."""
+        self._client.close()
 
     @property
     def stopped(self) -> bool:
@@ -108,11 +148,21 @@ class Fetcher:
     def stop(self) -> None:
         """End what runs, soon: waits return, connections are closed, nothing more is asked."""
         self._stopped.set()
-        for clock in list(self._clocks):
-            clock.expire()
+        self._client.stop()
+
+    def deadline(self) -> float:
+        """When a document that begins now must have ended, by `time.monotonic`."""
+        return time.monotonic() + self.settings.total_timeout_s
 
     def fetch(
-        self, url: str, target: Path, sha256: str | None, *, trusted: bool = False
+        self,
+        url: str,
+        target: Path,
+        sha256: str | None,
+        *,
+        n_bytes: int | None = None,
+        trusted: bool = False,
+        deadline: float | None = None,
     ) -> FetchResult:
         """Fetch a PDF to its final name, unless it is there.
 
@@ -120,7 +170,9 @@ class Fetcher:
             url: http or https.
             target: Final name; temporary files lie beside it.
             sha256: Recorded hash; None accepts any PDF (the result has the hash found).
+            n_bytes: Recorded size; fewer bytes without the recorded hash are an incomplete file.
             trusted: The user named this address (a mirror): private addresses are fine.
+            deadline: As of `deadline`; by default one of its own.
 
         Returns:
             A result; failures of one document are states, not exceptions.
@@ -129,7 +181,7 @@ class Fetcher:
             OSError: The disk is full or not writable: no document can be saved.
         """
         began = time.monotonic()
-        here = existing(target, sha256, rehash=self.settings.rehash)
+        here = existing(target, sha256, n_bytes=n_bytes, rehash=self.settings.rehash)
         if here is not None:
             return FetchResult(OK, "", *here, attempts=0, seconds=time.monotonic() - began)
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -137,38 +189,42 @@ class Fetcher:
         part = Part(target, url)
         if part.is_whole(sha256):
             return self._finish(part, target, sha256 or "", 0, began)
-        failure = FetchError(NETWORK, "not tried")
-        for attempt in range(1, self.settings.attempts + 1):
+        wanted = Wanted(url, sha256, n_bytes, trusted, deadline or self.deadline())
+        attempt = 0
+        while True:
+            attempt += 1
             try:
-                found = self._try(url, part, sha256, trusted)
+                found = self._try(wanted, part)
                 return self._finish(part, target, found, attempt, began)
             except FetchError as err:
-                failure = err
-                wait_s = self._next_wait(err, attempt)
+                wait_s = self._next_wait(err, attempt, wanted.deadline)
                 if wait_s is None:
-                    return err.result(attempt, time.monotonic() - began)
-                self.hosts.pause(url, err.wait_s or 0.0)
+                    asked = attempt - err.is_final  # a host that is left alone was not asked
+                    return err.result(asked, time.monotonic() - began)
+                self._pause(err, url, wait_s)
                 self._sleep(wait_s)
-        return failure.result(self.settings.attempts, time.monotonic() - began)
 
-    def read_small(self, url: str, max_bytes: int, *, trusted: bool = False) -> bytes:
+    def read_small(
+        self, url: str, max_bytes: int, *, trusted: bool = False, deadline: float | None = None
+    ) -> bytes:
         """Fetch a small file into memory, one try, under the same rules of address and host.
 
         Raises:
             FetchError: It cannot be fetched, or is larger than ``max_bytes``.
         """
-        data = b""
+        return self._read(
+            url, lambda response: read_at_most(response, max_bytes), trusted, deadline
+        )
 
-        def read(response: requests.Response) -> None:
-            nonlocal data
-            data = response.raw.read(max_bytes + 1, decode_content=True)
-
-        self._exchange(url, None, trusted, read)
-        if len(data) > max_bytes:
-            raise FetchError(TOO_LARGE, f"{url}: more than {max_bytes:,} bytes")
-        return data
-
-    def save(self, url: str, stream: IO[bytes], max_bytes: int, *, trusted: bool = False) -> None:
+    def save(
+        self,
+        url: str,
+        stream: IO[bytes],
+        max_bytes: int,
+        *,
+        trusted: bool = False,
+        deadline: float | None = None,
+    ) -> None:
         """Fetch a file that is no PDF into an open stream, one try, under the same rules.
 
         Raises:
@@ -183,7 +239,28 @@ class Fetcher:
                     raise FetchError(TOO_LARGE, f"{url}: more than {max_bytes:,} bytes")
                 stream.write(block)
 
-        self._exchange(url, None, trusted, read)
+        self._read(url, read, trusted, deadline)
+
+    def _read(
+        self,
+        url: str,
+        read: Callable[[requests.Response], Found],
+        trusted: bool,
+        deadline: float | None,
+    ) -> Found:
+        def checked(response: requests.Response) -> Found:
+            if response.status_code != 200:
+                raise self._client.refuse_status(response)
+            return read(response)
+
+        try:
+            found = self._client.exchange(
+                url, checked, trusted=trusted, deadline=deadline, asker=url
+            )
+        except HttpError as err:
+            raise fetch_error(err) from err
+        self.hosts.welcomed(url)
+        return found
 
     def _finish(
         self, part: Part, target: Path, sha256: str, attempts: int, began: float
@@ -192,116 +269,74 @@ class Fetcher:
         remember(target, n_bytes, sha256)
         return FetchResult(OK, "", n_bytes, sha256, attempts, time.monotonic() - began)
 
-    def _next_wait(self, failure: FetchError, attempt: int) -> float | None:
+    def _next_wait(self, failure: FetchError, attempt: int, deadline: float) -> float | None:
         """Seconds to wait before another try; None if there is none."""
         exhausted = attempt >= self.settings.attempts or self._stopped.is_set()
-        if failure.state not in RETRIED or exhausted:
+        if failure.state not in RETRIED or failure.is_final or exhausted:
             return None
-        if failure.wait_s is not None:
-            return failure.wait_s if failure.wait_s <= self.settings.max_wait_s else None
-        grown = self.settings.first_wait_s * float(2 ** (attempt - 1))
-        return min(grown * self._rng.uniform(0.5, 1.5), self.settings.max_wait_s)
+        wait_s = failure.wait_s
+        if wait_s is None:
+            grown = self.settings.first_wait_s * float(2 ** (attempt - 1))
+            wait_s = min(grown * self._rng.uniform(0.5, 1.5), self.settings.max_wait_s)
+        in_time = time.monotonic() + wait_s < deadline
+        return wait_s if wait_s <= self.settings.max_wait_s and in_time else None
 
-    def _try(self, url: str, part: Part, sha256: str | None, trusted: bool) -> str:
+    def _pause(self, failure: FetchError, url: str, wait_s: float) -> None:
+        """Where a host says "slow down" and not for how long, its other documents wait as well."""
+        said_when = failure.wait_s is not None  # then it is paused already
+        if (
+            failure.state == RATE_LIMITED
+            and not said_when
+            and self.hosts.limit(url) is not NO_LIMIT
+        ):
+            self.hosts.pause(failure.url or url, wait_s)
+
+    def _try(self, wanted: Wanted, part: Part) -> str:
         """One download; returns the SHA-256 of the part, which is the wanted file then."""
-        body = _Body(part, sha256, self.settings)
-        try:
-            self._exchange(url, part if sha256 else None, trusted, body.receive)
-        except FetchError as err:
-            if err.state == TOO_LARGE:
+        body = _Body(part, wanted, self.settings)
+        resumable = wanted.sha256 is not None
+
+        def receive(response: requests.Response) -> None:
+            status = response.status_code
+            if status == 200 or (status == 206 and resumable and part.continues(response)):
+                body.receive(response)
+            elif resumable and status in (206, 416):  # not the rest of what we have
                 part.discard()
-            raise
-        body.judge(url)
+                reason = f"{response.url}: the server cannot resume"
+                raise FetchError(TRUNCATED, reason, _STARTS_OVER)
+            else:
+                raise self._client.refuse_status(response)
+
+        try:
+            self._client.exchange(
+                wanted.url,
+                receive,
+                headers=part.conditions() if resumable else None,
+                trusted=wanted.trusted,
+                deadline=wanted.deadline,
+                asker=part.path.name,
+            )
+            body.judge()
+        except HttpError as err:
+            failure = fetch_error(err)
+            if failure.state == TOO_LARGE:
+                part.discard()
+            if failure.state == NOT_PDF:  # a page for people, or one that keeps programs out
+                self.hosts.refused(body.url, part.path.name, "no PDF, but something else")
+            raise failure from err
+        self.hosts.welcomed(body.url)
         return body.sha256
-
-    def _exchange(
-        self,
-        url: str,
-        part: Part | None,
-        trusted: bool,
-        read: Callable[[requests.Response], None],
-    ) -> None:
-        """Ask and read the answer, in its turn and its time; failures become FetchErrors."""
-        with self.hosts.turn(url):
-            clock = Clock(self.settings.total_timeout_s)
-            self._clocks.add(clock)
-            try:
-                with clock.running(), self._open(url, part, trusted) as response:
-                    read(response)
-                    if clock.expired:  # a body without a length seems to end there
-                        raise FetchError(TIMEOUT, "")
-            except (requests.RequestException, urllib3.exceptions.HTTPError, FetchError) as err:
-                raise self._failure(url, err, clock) from err
-            except (ValueError, OverflowError) as err:  # of a header that no library expects
-                reason = f"{url}: the answer cannot be understood: {err}"
-                raise FetchError(UNEXPECTED, reason) from err
-            finally:
-                self._clocks.discard(clock)
-
-    def _failure(self, url: str, err: Exception, clock: Clock) -> FetchError:
-        if self._stopped.is_set():
-            return FetchError(NETWORK, f"{url}: stopped")
-        if clock.expired:
-            return FetchError(TIMEOUT, f"{url}: not whole within {clock.seconds:,.0f} s")
-        return err if isinstance(err, FetchError) else _network_failure(url, err)
-
-    def _open(self, url: str, part: Part | None, trusted: bool) -> requests.Response:
-        """The answer after redirects, with its body not yet read.
-
-        A mirror that the user named may be private; what it redirects to may not.
-        """
-        here = url
-        for _ in range(self.settings.max_redirects + 1):
-            trusted = trusted and _same_origin(here, url)
-            response = self._get(here, part, trusted or self.settings.allow_private)
-            if not response.is_redirect:
-                return self._checked(response, part)
-            response.close()
-            there = polite_address(urljoin(here, response.headers["location"]))
-            if not _same_origin(here, there):
-                self.hosts.wait(there)
-            here = there
-        limit = self.settings.max_redirects
-        raise FetchError(REDIRECT_LOOP, f"{url}: more than {limit} redirects")
-
-    def _get(self, url: str, part: Part | None, allow_private: bool) -> requests.Response:
-        problem = address_problem(url, allow_private=allow_private)
-        if problem:
-            raise FetchError(UNSAFE_URL, f"{url}: {problem}")
-        if self._stopped.is_set():
-            raise FetchError(NETWORK, f"{url}: stopped")
-        session = self._trusting if allow_private else self._wary
-        return session.get(
-            url,
-            stream=True,
-            allow_redirects=False,
-            headers=part.conditions() if part else {},
-            timeout=(self.settings.connect_timeout_s, self.settings.read_timeout_s),
-        )
-
-    def _checked(self, response: requests.Response, part: Part | None) -> requests.Response:
-        status = response.status_code
-        if status == 200 or (status == 206 and part and part.continues(response)):
-            return response
-        response.close()
-        if part and status in (206, 416):  # not the rest of what we have
-            part.discard()
-            reason = f"{response.url}: the server cannot resume"
-            raise FetchError(TRUNCATED, reason, _STARTS_OVER)
-        reason = f"{response.url}: the server answered {status} {response.reason}"
-        wait_s = retry_after(response.headers.get("retry-after"))
-        if wait_s is not None and wait_s > self.settings.max_wait_s:
-            reason += f" and asks to wait {wait_s:,.0f} s; run again later"
-        raise FetchError(state_of_status(status), reason, wait_s)
 
 
 class _Body:
     """The body of one answer: received into the part, then judged by its bytes."""
 
-    def __init__(self, part: Part, expected: str | None, settings: FetchSettings) -> None:
+    def __init__(self, part: Part, wanted: Wanted, settings: FetchSettings) -> None:
         self.sha256 = ""
+        self.url = wanted.url
         self._part = part
-        self._expected = expected
+        self._expected = wanted.sha256
+        self._recorded = wanted.n_bytes
         self._settings = settings
         self._n_bytes = 0
         self._resumed = False
@@ -315,9 +350,11 @@ class _Body:
             FetchError: It is too large, or shorter than announced.
         """
         coded = is_coded(response)
-        length = None if coded else _length(response)
+        announced = body_length(response)  # urllib3 keeps coded bodies to it
+        length = None if coded else announced
+        self.url = response.url
         self._resumed = response.status_code == 206
-        self._framed = length is not None or "transfer-encoding" in response.headers
+        self._framed = announced is not None or "transfer-encoding" in response.headers
         self._headers = {name.lower(): value for name, value in response.headers.items()}
         with self._part.writer(response, self._resumed) as (stream, digest, had):
             self._check_size(response.url, had + (length or 0), "announced")
@@ -333,41 +370,65 @@ class _Body:
             raise FetchError(TRUNCATED, reason)
         self.sha256 = digest.hexdigest()
 
-    def judge(self, url: str) -> None:
+    def judge(self) -> None:
         """Accept the whole body, or say what it is instead.
 
         Raises:
             FetchError: It is not the wanted file; the part is gone, or set aside.
         """
-        if self._expected is not None and self.sha256 == self._expected:
+        if self._is_wanted():
             return
         if self._resumed:  # beginning and rest may be of two files: no judgement of the source
             self._part.discard()
-            reason = f"{url}: the continued file is not the recorded one"
+            reason = f"{self.url}: the continued file is not the recorded one"
             raise FetchError(TRUNCATED, reason, _STARTS_OVER)
+        kind = kind_of(*self._part.edges())
+        if kind == GZIP and self._unpack() and self._is_wanted():
+            return
         head, tail = self._part.edges()
-        if b"%PDF-" not in head:
+        if not is_pdf(head, tail):
             self._part.discard()
-            raise FetchError(NOT_PDF, f"{url}: {self._described(head)}: no PDF")
-        if not self._framed and b"%%EOF" not in tail:
-            self._part.discard()
-            reason = f"{url}: {self._n_bytes:,} bytes of unknown length without an end of file"
-            raise FetchError(TRUNCATED, reason)
-        if self._expected is not None:
-            raise self._changed(url)
+            raise FetchError(NOT_PDF, f"{self.url}: {self._described(head, kind)}", url=self.url)
+        missing = self._missing(tail)
+        if missing is not None:
+            if self._framed:  # else the rest may come
+                self._part.discard()
+            raise FetchError(TRUNCATED, f"{self.url}: {missing}")
+        if self._expected is not None or self._n_bytes > (self._recorded or self._n_bytes):
+            raise self._changed()
 
-    def _described(self, head: bytes) -> str:
-        kind = self._headers.get("content-type", "no content type")
-        return (
-            f"{self._n_bytes:,} bytes of {kind} that begin {head[:60].decode('ascii', 'replace')!r}"
-        )
+    def _is_wanted(self) -> bool:
+        return self._expected is not None and self.sha256 == self._expected
 
-    def _changed(self, url: str) -> ChangedError:
+    def _unpack(self) -> bool:
+        """Take what is in a gzip file that was sent as if it were the PDF."""
+        found = self._part.unpack(self._settings.max_bytes)
+        if found is not None:
+            self._n_bytes, self.sha256 = found
+        return found is not None
+
+    def _missing(self, tail: bytes) -> str | None:
+        """What tells that the file is incomplete, if anything does."""
+        recorded = self._recorded
+        if recorded is not None and self._n_bytes < recorded:
+            return f"{self._n_bytes:,} of {recorded:,} recorded bytes arrived"
+        told = self._framed or (recorded is not None and self._expected is None)
+        if told or has_end(tail, self._n_bytes):
+            return None
+        return f"{self._n_bytes:,} bytes of unknown length without an end of file"
+
+    def _described(self, head: bytes, kind: str) -> str:
+        said = self._headers.get("content-type", "no content type")
+        shown = head[:60].decode("ascii", "replace")
+        return f"{kind} instead of a PDF: {self._n_bytes:,} bytes of {said} that begin {shown!r}"
+
+    def _changed(self) -> ChangedError:
         dated = self._headers.get("last-modified", "not dated")
         etag = self._headers.get("etag", "none")
         aside = self._part.set_aside()
+        expected = f"SHA-256 {self._expected}" if self._expected else f"{self._recorded:,} bytes"
         reason = (
-            f"{url}: expected SHA-256 {self._expected}, found {self.sha256} "
+            f"{self.url}: expected {expected}, found {self.sha256} "
             f"({self._n_bytes:,} bytes, {dated}, ETag {etag}); kept as {aside.name}"
         )
         return ChangedError(reason, self._n_bytes, self.sha256)
@@ -377,46 +438,3 @@ class _Body:
         if n_bytes > limit:
             reason = f"{url}: {n_bytes:,} bytes {how}, at most {limit:,} are taken"
             raise FetchError(TOO_LARGE, reason)
-
-
-def retry_after(value: str | None) -> float | None:
-    """Seconds of a Retry-After header (a number, or a date); None if absent or unusable."""
-    if value is None:
-        return None
-    value = value.strip()
-    if value.isascii() and value.isdigit():
-        return float(value[:12])
-    try:
-        moment = email.utils.parsedate_to_datetime(value)
-    except (ValueError, TypeError, OverflowError):
-        return None
-    if moment.tzinfo is None:
-        moment = moment.replace(tzinfo=timezone.utc)
-    return max(0.0, (moment - datetime.now(timezone.utc)).total_seconds())
-
-
-def _length(response: requests.Response) -> int | None:
-    value = response.headers.get("content-length", "")
-    return int(value) if value.isascii() and value.isdigit() and len(value) < 19 else None
-
-
-def _refuse_special_peers(address: str) -> None:
-    problem = peer_problem(address)
-    if problem:
-        raise FetchError(UNSAFE_URL, problem)
-
-
-def _same_origin(one: str, other: str) -> bool:
-    return urlsplit(one)[:2] == urlsplit(other)[:2]
-
-
-def _network_failure(url: str, err: Exception) -> FetchError:
-    text = str(err)
-    if isinstance(err, (requests.Timeout, urllib3.exceptions.TimeoutError)) or (
-        "timed out" in text.lower()
-    ):
-        return FetchError(TIMEOUT, f"{url}: no answer, or no byte for too long")
-    if "IncompleteRead" in text or isinstance(err, urllib3.exceptions.ProtocolError):
-        return FetchError(TRUNCATED, f"{url}: the connection ended early")
-    host = urlsplit(url).hostname
-    return FetchError(NETWORK, f"{url}: no connection to {host} ({err.__class__.__name__})")

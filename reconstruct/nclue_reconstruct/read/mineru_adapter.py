@@ -22,12 +22,12 @@ from nclue_core.errors import InputError
 from nclue_core.pages import PageRecord
 from nclue_reconstruct.read.mineru_adapter_lists import read_v1, read_v2
 from nclue_reconstruct.read.mineru_adapter_middle import read_middle
-from nclue_reconstruct.read.mineru_adapter_text import MinerUPage
+from nclue_reconstruct.read.mineru_adapter_text import MinerUPage, as_dicts
 from nclue_reconstruct.read.mineru_adapter_v4 import SCHEMA, page_kind, producer_version, read_v4
 
 ENGINE = "mineru"
-RUNNING_TYPES = ("header", "footer", "page_number")
 MAX_BYTES = 512 * 2**20
+MAX_PAGES = 100_000
 
 V1, V2, MIDDLE, MIDDLE_V4, STRUCTURED = (
     "content_list", "content_list_v2", "middle", "middle_json", "structured_content",
@@ -78,6 +78,8 @@ class MinerUOutput:
         last = n_pages if n_pages is not None else self.n_pages
         if last is None:
             last = max(self.pages, default=-1) + 1
+        if last > MAX_PAGES:
+            raise InputError(f"MinerU has a page {last}; more than {MAX_PAGES:,} is not believed")
         beyond = [index for index in self.pages if index >= last]
         if beyond:
             raise InputError(
@@ -90,19 +92,16 @@ class MinerUOutput:
 
 
 def _record(page: MinerUPage, doc_id: str, sha256: str, number: int, version: str) -> PageRecord:
-    text = "\n".join(block.text for block in page.blocks if block.type not in RUNNING_TYPES)
-    return PageRecord(
-        doc_id=doc_id,
-        page=number,
-        text=text,
-        blocks=tuple(page.blocks),
+    # No dpi: MinerU chooses it itself.
+    return PageRecord.from_blocks(
+        doc_id,
+        number,
+        page.blocks,
         width=page.width,
         height=page.height,
         engine=ENGINE,
         engine_version=version,
-        dpi=None,  # MinerU chooses it itself
         sha256=sha256,
-        has_text=any(c.isalnum() for c in text),
         note=None if page.blocks else "empty page",
     )
 
@@ -116,13 +115,18 @@ def read_output(path: Path) -> MinerUOutput:
     try:
         if path.stat().st_size > MAX_BYTES:
             raise InputError(f"larger than {MAX_BYTES:,} bytes", path=path)
-        value = json.loads(path.read_bytes())
+        value = json.loads(path.read_bytes(), parse_int=_int)
     except (OSError, ValueError, RecursionError) as err:
         raise InputError(f"not a result of MinerU: {err}", path=path) from None
     try:
         return parse_output(value)
     except InputError as err:
         raise InputError(err.message, path=path) from None
+
+
+def _int(digits: str) -> int | float:
+    """Python refuses whole numbers of thousands of digits; no index or box has that many."""
+    return int(digits) if len(digits) < 30 else float(digits)
 
 
 def parse_output(value: Any) -> MinerUOutput:
@@ -193,10 +197,9 @@ def _sniff_object(value: dict[str, Any]) -> str:
 def _has_span_lists(pages: list[Any]) -> bool:
     """Early 4.0 files lack the schema, but have lists of spans as contents."""
     return any(
-        isinstance(block, dict) and isinstance(block.get("content"), list)
-        for page in pages
-        if isinstance(page, dict)
-        for block in page.get("blocks") or []
+        isinstance(block.get("content"), list)
+        for page in as_dicts(pages)
+        for block in as_dicts(page.get("blocks"))
     )
 
 

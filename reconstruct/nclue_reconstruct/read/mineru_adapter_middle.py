@@ -11,6 +11,7 @@ from __future__ import annotations
 from typing import Any
 
 from nclue_reconstruct.read.mineru_adapter_text import (
+    MAX_DEPTH,
     Fractions,
     MinerUPage,
     as_dicts,
@@ -19,6 +20,7 @@ from nclue_reconstruct.read.mineru_adapter_text import (
     by_index,
     discarded_type,
     fractions,
+    is_number,
     number,
     plain_equation,
     table_text,
@@ -46,7 +48,7 @@ class _PageReader:
         index = number(entry.get("page_idx"))
         self._page = MinerUPage(place if index is None else index)
         size = entry.get("page_size")
-        if isinstance(size, list) and fractions([0, 0, *size], *size[:2]):
+        if isinstance(size, list) and len(size) == 2 and fractions([0, 0, *size], *size):
             self._page.width, self._page.height = float(size[0]), float(size[1])
         self._entry = entry
         self._moved = moved
@@ -110,10 +112,11 @@ class _PageReader:
             return own if own is not None else _tables(part)
         return "\n".join(filter(None, (texts(span.get("content")) for span in _spans(part))))
 
-    def _text(self, block: dict[str, Any]) -> str:
+    def _text(self, block: dict[str, Any], depth: int = 0) -> str:
         """The text of a block, one line a line, without what came from the next page."""
         rows = [self._line(line) for line in as_dicts(block.get("lines"))]
-        rows += [self._text(inner) for inner in as_dicts(block.get("blocks"))]
+        if depth < MAX_DEPTH:
+            rows += [self._text(inner, depth + 1) for inner in as_dicts(block.get("blocks"))]
         return "\n".join(row for row in rows if row)
 
     def _line(self, line: dict[str, Any]) -> str:
@@ -157,4 +160,4 @@ def _own_tables(entry: dict[str, Any]) -> dict[tuple[Any, ...], str]:
 
 def _place(part: dict[str, Any]) -> tuple[Any, ...]:
     bbox = part.get("bbox")
-    return tuple(bbox) if isinstance(bbox, list) else ()
+    return tuple(bbox) if isinstance(bbox, list) and all(map(is_number, bbox)) else ()

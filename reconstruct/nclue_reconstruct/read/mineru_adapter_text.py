@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import math
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from html.parser import HTMLParser
@@ -12,6 +12,11 @@ from nclue_core.pages import Block
 from nclue_reconstruct.read.running import is_page_number
 
 MAX_DEPTH = 20  # of spans within spans; deeper is damage
+MAX_NUMBER = 1e12  # of boxes and sizes
+
+# Lone surrogates cannot be written as UTF-8; controls are damage.
+_CLEAN: dict[int, str | None] = dict.fromkeys((*range(9), *range(0x0B, 0x20), 0x7F))
+_CLEAN |= dict.fromkeys(range(0xD800, 0xE000), "\ufffd")
 
 Fractions = tuple[float, float, float, float]
 
@@ -41,7 +46,7 @@ class MinerUPage:
 
     def add(self, kind: str, text: str, box: Fractions | None, level: int | None = None) -> None:
         """Append a block, unless there is nothing in it."""
-        text = text.strip()
+        text = text.translate(_CLEAN).strip()
         if text:
             self.blocks.append(Block(kind, text, box, level))
 
@@ -58,7 +63,7 @@ def discarded_type(text: str, box: Fractions | None) -> str:
     return "footer" if box is not None and box[1] > 0.5 else "header"
 
 
-def fractions(box: Any, width: float | None, height: float | None) -> Fractions | None:
+def fractions(box: Any, width: Any, height: Any) -> Fractions | None:
     """A box as fractions of the page, or None where either is missing or not numbers.
 
     Args:
@@ -66,15 +71,23 @@ def fractions(box: Any, width: float | None, height: float | None) -> Fractions 
         width: Of the page.
         height: Of the page.
     """
-    if not width or not height or not isinstance(box, (list, tuple)) or len(box) != 4:
+    if not isinstance(box, (list, tuple)) or len(box) != 4:
         return None
-    if not all(isinstance(value, (int, float)) and math.isfinite(value) for value in box):
+    if not all(map(is_number, (*box, width, height))) or not width or not height:
+        return None
+    if width < 0 or height < 0:
         return None
     x0, y0, x1, y1 = (
         round(min(max(value / size, 0.0), 1.0), 4)
         for value, size in zip(box, (width, height, width, height))
     )
     return x0, y0, x1, y1
+
+
+def is_number(value: Any) -> bool:
+    """Whether a value is a number that a box can have (no text, no infinity, not 400 digits)."""
+    is_real = isinstance(value, (int, float)) and not isinstance(value, bool)
+    return is_real and -MAX_NUMBER < value < MAX_NUMBER
 
 
 def texts(value: Any, depth: int = 0) -> str:
@@ -115,14 +128,47 @@ def plain_code(text: str) -> str:
 
 def table_text(body: Any) -> str:
     """The text of a table: cells separated by tabs, one row a line; LaTeX stays as it is."""
-    if not isinstance(body, str):
-        return ""
+    body = texts(body)
     if "<t" not in body.lower():
         return plain_equation(body)
     parser = _TableParser()
-    parser.feed(body)
+    parser.feed(_only_tags(body))
     parser.close()
     return parser.text()
+
+
+_TAG = re.compile(r"<(?:(/?)([A-Za-z]+)(?:[\s/][^<>]*)?>)?")
+_TABLE_TAGS = frozenset(
+    ["table", "caption", "colgroup", "col", "thead", "tbody", "tfoot", "tr", "td", "th",
+     "br", "img"]
+)  # fmt: skip
+_OTHER_TAGS = frozenset(
+    ["html", "body", "p", "ul", "ol", "li", "div", "span", "b", "i", "u", "s", "em", "strong",
+     "small", "sup", "sub", "a", "font", "center"]
+)  # fmt: skip
+_INSIDE_TABLE = re.compile(r"\s*<(?:caption|colgroup|thead|tbody|tr)\b", re.IGNORECASE)
+_LONG_REFERENCE = re.compile(r"&(?=#x?[0-9a-f]{9})", re.IGNORECASE)
+
+
+def _only_tags(body: str) -> str:
+    """A table in which each "<" that begins no tag of a table is text ("<LOQ", "p<a>b", scripts).
+
+    MinerU does not escape what it reads. Tags of styles count only where they are also closed.
+    """
+    closed = {name.lower() for name in re.findall(r"</([A-Za-z]+)", body)}
+
+    body = _LONG_REFERENCE.sub("&amp;", body)
+    first = body.lower().find("<table")
+
+    def decide(match: re.Match[str]) -> str:
+        name = (match[2] or "").lower()
+        if name == "table" and not match[1] and match.start() != first:
+            is_tag = _INSIDE_TABLE.match(body, match.end()) is not None
+        else:
+            is_tag = name in _TABLE_TAGS or (name in _OTHER_TAGS and name in closed)
+        return match[0] if is_tag else f"&lt;{match[0][1:]}"
+
+    return _TAG.sub(decide, body)
 
 
 class _TableParser(HTMLParser):

@@ -42,8 +42,9 @@ def _page_sizes(value: dict[str, Any]) -> dict[int, tuple[float, float]]:
     layout = _dict(_dict(value.get("extensions")).get("docvortex_layout"))
     sizes = {}
     for entry in as_dicts(layout.get("pages")):
-        index, width, height = (entry.get(k) for k in ("page_idx", "width_pt", "height_pt"))
-        if isinstance(index, int) and fractions([0, 0, 1, 1], width, height):
+        index = number(entry.get("page_idx"))
+        width, height = entry.get("width_pt"), entry.get("height_pt")
+        if index is not None and fractions([0, 0, 1, 1], width, height):
             sizes[index] = float(width or 0), float(height or 0)
     return sizes
 

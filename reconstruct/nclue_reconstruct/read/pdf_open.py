@@ -10,6 +10,7 @@ from typing import Any
 
 from nclue_reconstruct import outcome
 from nclue_reconstruct.outcome import DocumentError
+from nclue_reconstruct.read.page_boxes import mend_boxes
 
 _CODE = re.compile(r"\bcode=\d+: ?")
 HEADER_WINDOW = 1024  # readers accept junk before %PDF-, but not more than this
@@ -60,7 +61,7 @@ def check_header(path: Path) -> None:
 
 
 def load_page(document: Any, page: int) -> Any:
-    """Load a page by its 1-based number.
+    """Load a page by its 1-based number; boxes that no page can have are put right.
 
     Raises:
         DocumentError: The page cannot be read (state broken). MuPDF shows a page whose object was
@@ -69,9 +70,12 @@ def load_page(document: Any, page: int) -> Any:
     try:
         loaded = document.load_page(page - 1)
         _ = loaded.rect
+        is_there = not document.is_repaired or _has_object(document, loaded.xref)
+        if is_there and mend_boxes(document, loaded):
+            loaded = document.load_page(page - 1)
     except Exception as err:  # MuPDF's errors have no common base in all versions
         raise DocumentError(outcome.BROKEN, f"cannot be read: {one_line(err)}") from None
-    if document.is_repaired and not _has_object(document, loaded.xref):
+    if not is_there:
         raise DocumentError(outcome.BROKEN, "cannot be read: its object is missing from the file")
     return loaded
 

@@ -11,9 +11,11 @@ from typing import Any, NamedTuple
 from nclue_core.errors import InputError
 from nclue_core.files import atomic_write, file_name, id_of_file_name
 from nclue_reconstruct import outcome
+from nclue_reconstruct.limits import report_page
 from nclue_reconstruct.outcome import DocumentError, DocumentOutcome, PageFailure
+from nclue_reconstruct.read import damage
 from nclue_reconstruct.read.pdf_open import load_page, one_line, open_pdf, quiet_pymupdf
-from nclue_reconstruct.run.windows import WHOLE, Window
+from nclue_reconstruct.window import WHOLE, Window
 
 # 50 megapixels hold an A1 sheet at 200 dpi and every page that people read; a page box of
 # 200 x 200 inches at 300 dpi would be 3.6 gigapixels.
@@ -89,6 +91,7 @@ def render_page(document: Any, page: int, dpi: int, *, color: bool = False) -> P
         DocumentError: The page cannot be read or rendered (state broken).
     """
     pymupdf = quiet_pymupdf()
+    damage.forget_warnings()
     loaded = load_page(document, page)
     rect = loaded.rect
     plan = plan_page(rect.width, rect.height, dpi)
@@ -113,28 +116,28 @@ def render_page(document: Any, page: int, dpi: int, *, color: bool = False) -> P
         plan.dpi,
         rect.width,
         rect.height,
-        _reduction_note(rect, plan, dpi),
+        "; ".join(_reduction(rect, plan, dpi) + damage.page_notes(document, page)) or None,
     )
 
 
-def _reduction_note(rect: Any, plan: RenderPlan, dpi: int) -> str | None:
+def _reduction(rect: Any, plan: RenderPlan, dpi: int) -> list[str]:
     if not plan.reduced:
-        return None
-    return (
+        return []
+    return [
         f"rendered at {plan.dpi} dpi instead of {dpi}: {rect.width:.0f} x {rect.height:.0f} pt "
         f"would exceed {MAX_PIXELS:,} pixels"
-    )
+    ]
 
 
 def render_document(
     pdf: Path,
     out_dir: Path,
     dpi: int,
-    *,
     doc_id: str | None = None,
-    resume: bool = True,
     window: Window = WHOLE,
     skip: Collection[int] = (),
+    *,
+    resume: bool = True,
 ) -> DocumentOutcome:
     """Render all pages of a PDF to ``<out_dir>/<doc_id>/<page>.png`` (RGB).
 
@@ -143,9 +146,9 @@ def render_document(
         out_dir: The folder ``pages`` of a reconstruction.
         dpi: Resolution; reduced for huge pages.
         doc_id: Defaults to the name of the file without ``.pdf``.
-        resume: Keep pages that are on disk in the size that this call would give.
         window: The pages that are rendered; the counts are of these.
         skip: Pages that are rendered elsewhere; they count as done.
+        resume: Keep pages that are on disk in the size that this call would give.
 
     Returns:
         ok, partial (the reason names the pages that failed) or the state of the document.
@@ -162,9 +165,10 @@ def render_document(
             for result in _render_pages(document, out_dir / file_name(doc_id), pages, dpi, resume):
                 done += result is None
                 failures += [result] if result else []
+            is_repaired = bool(document.is_repaired)
     except DocumentError as err:
         return DocumentOutcome(err.state, err.reason, done, total, time.monotonic() - began)
-    state, reason_text = outcome.summarise(done, failures)
+    state, reason_text = outcome.summarise(done, failures, is_repaired)
     seconds = time.monotonic() - began
     return DocumentOutcome(state, reason_text, done, total, seconds, tuple(failures))
 
@@ -177,6 +181,7 @@ def _render_pages(
             path = folder / f"{page}.png"
             if not (resume and _is_rendered(path, document, page, dpi)):
                 write_png(path, render_page(document, page, dpi, color=True))
+                report_page(page)
             yield None
         except DocumentError as err:
             yield PageFailure(page, err.state, err.reason)

@@ -14,6 +14,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
+from nclue_reconstruct.read.running_checks import Steadiness, body_lines, counts_pages
 from nclue_reconstruct.read.textlines import Line, PageLines
 
 EDGE = 0.12  # of the page height, at the top and at the bottom
@@ -27,6 +28,7 @@ HEADER, FOOTER, PAGE_NUMBER = "header", "footer", "page_number"
 _TOP, _BOTTOM, _MARGIN = "top", "bottom", "margin"
 
 _NUMBER = re.compile(r"\d{1,6}")
+_DECIMALS = re.compile(r"\.\d")  # behind a number that counts no pages
 _ROMAN = re.compile(r"(?=[ivxl])x{0,3}(?:l?x{0,3})(?:ix|iv|v?i{0,3})", re.IGNORECASE)
 _ONLY_NUMBER = re.compile(
     r"(?:page|p\.|pg\.?|seite|página|pagina)?\s*[-\u2013\u2014|\[(]*\s*"
@@ -71,14 +73,44 @@ def find_running(pages: Sequence[PageLines], body_size: float) -> dict[int, dict
     }
     limits = _body_limits(pages, found)
     frequent = max(6, len(pages) // 5)
-    return {
-        page.page: {
-            c.at: _kind(c)
+    taken = {
+        page.page: [
+            c
             for c in found[page.page]
             if _most(c, where) >= frequent or _is_outside(c, page, limits)
-        }
+        ]
         for page in pages
     }
+    steadiness = Steadiness(pages, taken)
+    return {page.page: _without_body(page, taken[page.page], steadiness, where) for page in pages}
+
+
+def _without_body(
+    page: PageLines,
+    taken: Sequence[_Candidate],
+    steadiness: Steadiness,
+    where: dict[Key, list[int]],
+) -> dict[int, str]:
+    """The kinds of the lines that are taken, but for those that belong to the text after all."""
+    kinds = {c.at: _kind(c) for c in taken}
+    told = [c for c in taken if kinds[c.at] != PAGE_NUMBER and c.zone != _MARGIN]
+    number = {o for c in taken if kinds[c.at] == PAGE_NUMBER for o in _offsets(c)}
+    loose = [c for c in told if not steadiness.holds(page, c)]
+    back = body_lines(page, kinds, [c.at for c in loose])
+    if number:  # "1 Profile", "2 Profile" on the pages 11 and 12 count something else
+        back |= {c.at for c in loose if not (_offsets(c) & number or _repeats(c, where))}
+    if len(told) == 1 and len(kinds) == len(page.lines):
+        back.add(told[0].at)
+    return {at: kind for at, kind in kinds.items() if at not in back}
+
+
+def _repeats(candidate: _Candidate, where: dict[Key, list[int]]) -> bool:
+    """Whether the whole text stands on other pages too."""
+    return any(len(where[key]) > 1 for key in candidate.keys if key.slot < 0)
+
+
+def _offsets(candidate: _Candidate) -> set[int]:
+    return {key.offset for key in candidate.keys if key.slot >= 0}
 
 
 def is_page_number(text: str) -> bool:
@@ -129,6 +161,8 @@ def line_keys(zone: str, text: str, page: int) -> list[Key]:
     for slot, match in enumerate(_NUMBER.finditer(plain)):
         if slot == 4:
             break
+        if _DECIMALS.match(plain, match.end()) or not counts_pages(masked, slot):
+            continue
         keys.append(Key(zone, masked, slot, int(match.group()) - page))
     bare = plain.strip("-\u2013\u2014|[]() ")
     if _ROMAN.fullmatch(bare):

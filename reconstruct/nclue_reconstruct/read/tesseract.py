@@ -2,37 +2,42 @@
 
 A page goes to the program as raw pixels on its standard input and comes back as TSV: no PNG
 compression, no named files, and a time limit that ends the program together with whatever it
-started. (pytesseract compresses a PNG for each page and cannot end what the program started; its
-``tesseract_cmd`` is honoured where it is loaded.)
+started. pytesseract finds the program and its version, once, in the process that starts a run: it
+would load pandas in every worker, and neither ends what the program started nor spares the files
+(cards/reconstruct.md has the numbers).
 """
 
 from __future__ import annotations
 
 import atexit
+import hashlib
 import os
 import re
 import shutil
+import subprocess
 import sys
 import time
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from nclue_reconstruct import outcome
+from nclue_reconstruct.limits import Worker
 from nclue_reconstruct.outcome import DocumentError
 from nclue_reconstruct.programs import ProgramResult, how_ended, run_program
 from nclue_reconstruct.read.render import PageImage, pgm
 from nclue_reconstruct.read.running import is_page_number
-from nclue_reconstruct.run.limits import Worker
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
 from nclue_core.errors import MissingDependencyError, UsageError
+from nclue_core.files import sha256_file
 from nclue_core.pages import Block
 
 PAGE_TIMEOUT_S = 120.0
@@ -62,6 +67,7 @@ class Tesseract:
     tessdata: str  # folder of the language files
     library: bool  # through tesserocr
     has_osd: bool  # the data of the orientation detection are there
+    languages: tuple[str, ...] = ()  # all that are there
 
 
 class Word(NamedTuple):
@@ -104,18 +110,18 @@ def find_tesseract(lang: str = "eng", *, library: bool | None = None) -> Tessera
     return Tesseract(
         lang=lang,
         program=program,
-        version=version or _program_version(program),
+        version=version or _program_version(),
         tessdata=tessdata,
         library=version is not None,
         has_osd="osd" in languages,
+        languages=tuple(languages),
     )
 
 
 def _program() -> str:
-    # Whoever uses pytesseract may have told it where the program is. It is not loaded for that: it
-    # loads pandas, half a second in every worker.
-    loaded = sys.modules.get("pytesseract.pytesseract")
-    named = str(loaded.tesseract_cmd) if loaded else "tesseract"
+    from pytesseract import pytesseract
+
+    named = str(pytesseract.tesseract_cmd)  # users may have told it where the program is
     found = shutil.which(named)
     if found is None:
         raise MissingDependencyError(
@@ -125,6 +131,7 @@ def _program() -> str:
 
 
 def _languages(program: str) -> tuple[list[str], str]:
+    """All names (pytesseract leaves out script/Latin and the like) and the folder of the data."""
     result = _ask(program, "--list-langs")
     text = (result.stdout + result.stderr).decode("utf-8", "replace")
     folder = _LANG_FOLDER.search(text)
@@ -145,10 +152,28 @@ def _missing_language(name: str, languages: Sequence[str], tessdata: str) -> str
     )
 
 
-def _program_version(program: str) -> str:
-    result = _ask(program, "--version")
-    first = (result.stdout or result.stderr).decode("utf-8", "replace").partition("\n")[0]
-    return " ".join(first.split()) or "tesseract (unknown version)"
+def _program_version() -> str:
+    import pytesseract
+
+    try:
+        return f"tesseract {pytesseract.get_tesseract_version()}"
+    except (SystemExit, OSError, ValueError, subprocess.SubprocessError):
+        return "tesseract (unknown version)"
+
+
+def data_version(tesseract: Tesseract) -> str:
+    """A hash over the data of the languages: there are several qualities of one name."""
+    names = [*tesseract.lang.split("+"), *(["osd"] if tesseract.has_osd else [])]
+    return _data_version(tesseract.tessdata, tuple(names))
+
+
+@lru_cache(maxsize=8)
+def _data_version(folder: str, names: tuple[str, ...]) -> str:
+    digest = hashlib.sha256()
+    for name in names:
+        path = Path(folder) / f"{name}.traineddata"
+        digest.update(f"{name} {sha256_file(path) if path.is_file() else 'unknown'}".encode())
+    return digest.hexdigest()[:12]
 
 
 def _ask(program: str, question: str) -> ProgramResult:

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from nclue_core.files import sha256_file
 from nclue_core.pages import Block, PageRecord
-from nclue_reconstruct.read import headings, running
+from nclue_reconstruct.read import damage, headings, missing, running
 from nclue_reconstruct.read.headings import Typography, Unit
 from nclue_reconstruct.read.pdf_open import open_pdf, quiet_pymupdf
 from nclue_reconstruct.read.reading_order import reading_order
@@ -27,7 +27,6 @@ NOTE_SIDEWAYS = "text runs sideways"
 NOTE_UNREADABLE_TEXT = "text layer unreadable: its fonts have no usable Unicode map"
 NOTE_UNREADABLE_PAGE = "unreadable page"
 
-RUNNING_TYPES = ("header", "footer", "page_number")
 _STYLE_STEP = 1.08  # sizes that differ by less belong to one style
 _LABEL_CHARS = 30
 _BOLD = 0.97  # share of a line from which it is bold; less is a run-in heading or emphasis
@@ -61,11 +60,14 @@ def extract_document(pdf: Path, doc_id: str, sha256: str | None = None) -> Itera
     with open_pdf(pdf) as document:
         pages = list(read_lines(document))
         typography = headings.measure(pages, _outline(document))
+        is_repaired = bool(document.is_repaired)
     layouts = _lay_out(pages, typography)
     headings.assign_levels(
         [unit for layout in layouts for unit in layout.units if unit.kind == "title"]
     )
     for layout in layouts:
+        if is_repaired and damage.NOTE_REPAIRED not in layout.page.notes:
+            layout.page.notes.append(damage.NOTE_REPAIRED)  # found out on a later page
         yield _record(layout, doc_id, sha256, version)
 
 
@@ -93,6 +95,10 @@ def _outline(document: Any) -> list[Any]:
 
 def _lay_out(pages: list[PageLines], typography: Typography) -> list[Layout]:
     frames = running.find_running(pages, typography.body_size)
+    for page in pages:
+        page.notes[:0] = missing.quality_notes(page.lines)
+    for number in missing.stamped_pages(pages, frames):
+        pages[number - 1].notes.insert(0, missing.NOTE_STAMP)
     layouts = []
     after_contents = False
     for page in pages:
@@ -264,21 +270,19 @@ def _undo_entries(units: list[Unit]) -> None:
 
 def _record(layout: Layout, doc_id: str, sha256: str, version: str) -> PageRecord:
     page = layout.page
-    garbled = _is_garbled("".join(unit.text for unit in layout.units))
+    garbled = _is_garbled(
+        "".join(unit.text for unit in layout.units), sum(line.dropped for line in page.lines)
+    )
     blocks = () if garbled else tuple(_block(unit, page) for unit in layout.units)
-    text = "\n".join(block.text for block in blocks if block.type not in RUNNING_TYPES)
-    return PageRecord(
-        doc_id=doc_id,
-        page=page.page,
-        text=text,
-        blocks=blocks,
+    return PageRecord.from_blocks(
+        doc_id,
+        page.page,
+        blocks,
         width=None if page.error else round(page.width, 2),
         height=None if page.error else round(page.height, 2),
         engine=ENGINE,
         engine_version=version,
-        dpi=None,
         sha256=sha256,
-        has_text=any(c.isalnum() for c in text),
         note=_note(layout, garbled),
     )
 
@@ -294,17 +298,16 @@ def _note(layout: Layout, garbled: bool) -> str | None:
         notes.append(NOTE_SIDEWAYS)
     if layout.is_contents:
         notes.append(NOTE_CONTENTS)
-    return "; ".join(notes) or None
+    return "; ".join(notes + page.notes) or None
 
 
-def _is_garbled(text: str) -> bool:
-    """A quarter of the characters is no text: unknown, unassigned, private use, control.
+def _is_garbled(text: str, n_dropped: int = 0) -> bool:
+    """A quarter of the characters is no text.
 
     Over 9,000 real pages the share is below .08 on good ones, above .35 on bad ones.
     """
-    visible = [c for c in text if not c.isspace()]
-    bad = sum(c == "\ufffd" or not c.isprintable() for c in visible)
-    return len(visible) >= 20 and 4 * bad > len(visible)
+    n_visible = len("".join(text.split())) + n_dropped
+    return n_visible >= 20 and missing.unknown_share(text, n_dropped) > 0.25
 
 
 def _block(unit: Unit, page: PageLines) -> Block:

@@ -7,9 +7,14 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from nclue_reconstruct.outcome import DocumentError
+from nclue_reconstruct.read import damage
 from nclue_reconstruct.read.pdf_open import load_page, one_line, quiet_pymupdf
+from nclue_reconstruct.read.raised import joined
 
 MAX_LINE_CHARS = 5_000  # longer "lines" are damage; nothing on paper is so wide
+SPARSE_CHARS = 400  # pages with less text may be images with a stamp
+IMAGE_SHARE = 0.5  # of a page, from which it is an image
+IMAGE_KINDS = ("fill-image", "fill-imgmask")
 BOLD_FLAG, ITALIC_FLAG = 16, 2  # PyMuPDF: bits 4 and 1 of a span's flags
 BOLD_NAMES = ("bold", "black", "heavy", "semibold", "demi")
 
@@ -33,6 +38,7 @@ class Line:
     italic: float  # share of its characters
     upright: bool  # the text runs from left to right on the page as displayed
     block: int  # number of MuPDF's block on this page
+    dropped: int = 0  # control characters that were taken out of it
 
 
 @dataclass(slots=True)
@@ -44,6 +50,8 @@ class PageLines:
     height: float
     lines: list[Line] = field(default_factory=list)
     error: str | None = None  # the page cannot be read
+    notes: list[str] = field(default_factory=list)  # of boxes and damage
+    is_image: bool = False  # little text, and images over most of it; else not looked at
 
     @property
     def sideways(self) -> bool:
@@ -62,6 +70,7 @@ def read_lines(document: Any) -> Iterator[PageLines]:
 
 
 def _read_page(document: Any, index: int, flags: int) -> PageLines:
+    damage.forget_warnings()
     try:
         page = load_page(document, index + 1)
         rect = page.rect
@@ -75,12 +84,28 @@ def _read_page(document: Any, index: int, flags: int) -> PageLines:
     for number, block in enumerate(blocks):
         lines = (_line(raw, number, turn) for raw in block.get("lines", ()))
         found.lines.extend(line for line in lines if line is not None)
+    if 0 < sum(len(line.text) for line in found.lines) <= SPARSE_CHARS:
+        found.is_image = _image_share(page) >= IMAGE_SHARE
+    found.notes = damage.page_notes(document, index + 1)
     return found
+
+
+def _image_share(page: Any) -> float:
+    """Area of the images of a page (those that overlap count twice), as a share of the page."""
+    whole = page.rect * page.derotation_matrix
+    try:
+        drawn = [box for kind, box, *_ in page.get_bboxlog() if kind in IMAGE_KINDS]
+    except Exception:  # what cannot be drawn is no image
+        return 0.0
+    return float(sum(abs(whole & box) for box in drawn) / max(abs(whole), 1.0))
 
 
 def _line(raw: dict[str, Any], block: int, turn: Turn) -> Line | None:
     spans = raw["spans"]
-    text = "".join(span["text"] for span in spans).translate(_CLEAN)[:MAX_LINE_CHARS].strip()
+    written = joined(spans, raw["dir"])
+    clean = written.translate(_CLEAN)
+    dropped = len(written) - len(clean)
+    text = clean[:MAX_LINE_CHARS].strip()
     if not text:
         return None
     weights = [(len(span["text"].strip()), span) for span in spans]
@@ -90,7 +115,7 @@ def _line(raw: dict[str, Any], block: int, turn: Turn) -> Line | None:
     italic = sum(weight for weight, span in weights if _is_italic(span))
     box, direction_x = turn(raw["bbox"], raw["dir"])
     upright = direction_x > 0.9
-    return Line(text, box, size, bold / total, italic / total, upright, block)
+    return Line(text, box, size, bold / total, italic / total, upright, block, dropped)
 
 
 def _no_turn(box: Box, direction: tuple[float, float]) -> tuple[Box, float]:

@@ -1,4 +1,4 @@
-"""Run a function on many documents: one by one, in worker processes, or on Ray.
+"""Executors: run a function on many documents one by one, in worker processes, or on Ray.
 
 Each call runs in a process of its own group with limits of time and memory, so that a document
 that hangs, crashes or eats the memory loses itself alone. The serial executor is the reference.
@@ -11,20 +11,20 @@ import socket
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from nclue_core.errors import MissingDependencyError, UsageError, require
+from nclue_reconstruct.limits import DEFAULT_MEMORY_MB, Worker, run_limited
 from nclue_reconstruct.outcome import CRASHED, ENGINE_FAILED, DocumentError, DocumentOutcome
 from nclue_reconstruct.read.pdf_open import one_line
 from nclue_reconstruct.run.gathering import gather
-from nclue_reconstruct.run.limits import DEFAULT_MEMORY_MB, Worker, run_limited
 from nclue_reconstruct.run.staging import Files, carried, in_place, keep, run_apart
-from nclue_reconstruct.run.windows import WHOLE, Window
+from nclue_reconstruct.window import WHOLE, Window
 
-EXECUTORS = ("local", "ray")
+EXECUTORS = ("local", "process", "ray")
 MAX_LOSSES = 3  # a task is started again so often when its machine is lost
-
-
+_LOOK_EVERY_S = 2.0  # for pages that machines which share our disk have written
 STORAGES = ("shared", "node")
 
 
@@ -62,38 +62,47 @@ class Cluster:
 
 
 Ended = tuple[Call, DocumentOutcome]
+OnPage = Callable[[Call, int | None], None]
+Run = Callable[..., DocumentOutcome]  # Worker.run, or what does the same
+
+
+def nobody(_call: Call, _page: int | None) -> None:
+    """Tell nobody of pages."""
 
 
 def run_calls(
     calls: Sequence[Call],
     *,
-    engine: str = "local",
+    executor: str = "process",
     jobs: int = 1,
     memory_mb: int = DEFAULT_MEMORY_MB,
     cluster: Cluster | None = None,
+    on_page: OnPage = nobody,
 ) -> Iterator[Ended]:
     """Yield (call, outcome) as the calls end, in any order.
 
     Args:
         calls: What to run.
-        engine: "local" or "ray".
+        executor: "local" runs them one by one, "process" in worker processes, or "ray".
         jobs: Worker processes on this machine (with Ray: tasks at once at most).
         memory_mb: Limit of each worker.
         cluster: For Ray.
+        on_page: Called in the thread that iterates, with each page that has ended within a call;
+            with None where pages may have: Ray tells of none, but the disk may show them.
 
     Raises:
         MissingDependencyError: Ray is not installed.
     """
-    if engine not in EXECUTORS:
-        raise UsageError(f"engine {engine!r}; there are {', '.join(EXECUTORS)}")
-    if engine == "ray":
-        return _on_ray(calls, jobs, memory_mb, cluster or Cluster())
-    if jobs <= 1:
-        return _serial(calls, memory_mb)
-    return _in_workers(calls, jobs, memory_mb)
+    if executor not in EXECUTORS:
+        raise UsageError(f"executor {executor!r}; there are {', '.join(EXECUTORS)}")
+    if executor == "ray":
+        return _on_ray(calls, jobs, memory_mb, cluster or Cluster(), on_page)
+    if executor == "local" or jobs <= 1:
+        return _serial(calls, memory_mb, on_page)
+    return _in_workers(calls, jobs, memory_mb, on_page)
 
 
-def _outcome(call: Call, run: Callable[..., DocumentOutcome]) -> DocumentOutcome:
+def _outcome(call: Call, run: Run) -> DocumentOutcome:
     try:
         return run(call.function, *in_place(call.arguments), timeout_s=call.timeout_s)
     except DocumentError as err:
@@ -105,17 +114,19 @@ def _outcome(call: Call, run: Callable[..., DocumentOutcome]) -> DocumentOutcome
         return DocumentOutcome(ENGINE_FAILED, reason, 0, None, 0.0)
 
 
-def _serial(calls: Sequence[Call], memory_mb: int) -> Iterator[Ended]:
+def _serial(calls: Sequence[Call], memory_mb: int, on_page: OnPage) -> Iterator[Ended]:
     with Worker(memory_mb) as worker:
         for call in calls:
-            yield call, _outcome(call, worker.run)
+            yield call, _outcome(call, partial(worker.run, on_page=partial(on_page, call)))
 
 
-def _in_workers(calls: Sequence[Call], jobs: int, memory_mb: int) -> Iterator[Ended]:
+def _in_workers(
+    calls: Sequence[Call], jobs: int, memory_mb: int, on_page: OnPage
+) -> Iterator[Ended]:
     waiting: queue.SimpleQueue[Call] = queue.SimpleQueue()
     for call in calls:
         waiting.put(call)
-    ended: queue.SimpleQueue[Ended | BaseException | None] = queue.SimpleQueue()
+    ended: queue.SimpleQueue[Ended | _Page | BaseException | None] = queue.SimpleQueue()
     stop = threading.Event()
     workers = [Worker(memory_mb) for _ in range(min(jobs, len(calls)))]
     threads = [
@@ -125,7 +136,12 @@ def _in_workers(calls: Sequence[Call], jobs: int, memory_mb: int) -> Iterator[En
     for thread in threads:
         thread.start()
     try:
-        yield from gather(ended, len(threads))
+        items: Iterator[Ended | _Page] = gather(ended, len(threads))
+        for item in items:
+            if isinstance(item, _Page):
+                on_page(item.call, item.page)
+            else:
+                yield item
     finally:  # also where the caller stops early, or is interrupted
         stop.set()
         while any(thread.is_alive() for thread in threads):
@@ -133,6 +149,14 @@ def _in_workers(calls: Sequence[Call], jobs: int, memory_mb: int) -> Iterator[En
                 worker.close()
             for thread in threads:
                 thread.join(0.1)
+
+
+@dataclass(frozen=True)
+class _Page:
+    """A page that has ended within a call."""
+
+    call: Call
+    page: int
 
 
 def _work(
@@ -148,11 +172,15 @@ def _work(
                     call = waiting.get_nowait()
                 except queue.Empty:
                     break
-                ended.put((call, _outcome(call, worker.run)))
+                ended.put((call, _outcome(call, partial(worker.run, on_page=_teller(ended, call)))))
     except BaseException as err:  # handed to the thread that reads
         ended.put(err)
     finally:
         ended.put(None)
+
+
+def _teller(ended: queue.SimpleQueue[Any], call: Call) -> Callable[[int], None]:
+    return lambda page: ended.put(_Page(call, page))
 
 
 def _ray_call(
@@ -172,8 +200,10 @@ def _ray_call(
     return run_apart(run, arguments) if apart else (run(arguments), {})
 
 
-def _on_ray(calls: Sequence[Call], jobs: int, memory_mb: int, cluster: Cluster) -> Iterator[Ended]:
-    ray = require("ray", extra="ray", purpose="--engine ray")
+def _on_ray(
+    calls: Sequence[Call], jobs: int, memory_mb: int, cluster: Cluster, on_page: OnPage
+) -> Iterator[Ended]:
+    ray = require("ray", extra="ray", purpose="--executor ray")
     started = not ray.is_initialized()
     if started:
         _start_ray(ray, cluster.address)
@@ -191,7 +221,9 @@ def _on_ray(calls: Sequence[Call], jobs: int, memory_mb: int, cluster: Cluster) 
                 arguments = carried(call.arguments) if apart else call.arguments
                 bare = replace(call, arguments=())
                 running[task.remote(bare, arguments, memory_mb, apart)] = call
-            done, _ = ray.wait(list(running), num_returns=1)
+            done, _ = ray.wait(list(running), num_returns=1, timeout=_LOOK_EVERY_S)
+            for call in () if done else running.values():
+                on_page(call, None)
             for reference in done:
                 call = running.pop(reference)
                 yield call, _ray_result(ray, reference, call)

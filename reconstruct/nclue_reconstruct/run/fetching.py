@@ -8,21 +8,24 @@ import threading
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from nclue_core.errors import InputError
-from nclue_core.files import SHA256_PATTERN, file_name
+from nclue_core.errors import InputError, UsageError
+from nclue_core.files import SHA256_PATTERN, file_name, open_own
 from nclue_core.schema import CorpusDocument
+from nclue_http.addresses import literal_problem
 from nclue_reconstruct.fetch import pmc, pmc_packages
-from nclue_reconstruct.fetch.addresses import literal_problem
 from nclue_reconstruct.fetch.hosts import polite_address
 from nclue_reconstruct.fetch.pdf_store import copy_from, existing, remember
 from nclue_reconstruct.fetch.states import (
     BAD_ROW,
     LANDING_ONLY,
+    NETWORK,
     OK,
+    POSTPONED,
     UNEXPECTED,
     UNSAFE_URL,
     FetchError,
@@ -61,7 +64,17 @@ def judge(
         reason = f"only a web page is known: {where}; get the PDF, and use --mirror"
         return FetchResult(LANDING_ONLY, reason)
     problem = literal_problem(document.pdf_url, allow_private=allow_private)
-    return FetchResult(UNSAFE_URL, f"{document.pdf_url}: {problem}") if problem else None
+    if problem is None:
+        return None
+    return FetchResult(UNSAFE_URL, f"{document.pdf_url}: {problem}{_remedy(document.pdf_url)}")
+
+
+def _remedy(url: str) -> str:
+    """What to do about an address that may not be fetched."""
+    if url.lower().startswith("ftp:"):
+        place = f"PMC files are at {pmc.CLOUD_SERVICE} now, see --resolve-pmc-oa"
+        return f"; ftp is not served any more: {place}"
+    return "" if literal_problem(url, allow_private=True) else " (allow it with --allow-private)"
 
 
 def is_mirror_url(mirror: str) -> bool:
@@ -75,6 +88,15 @@ class PmcServices:
 
     cloud: str = pmc.CLOUD_SERVICE
     oa: str | None = pmc_packages.OA_SERVICE  # the older one; None: do not ask it
+
+
+@dataclass(frozen=True)
+class _Job:
+    """A document on its way."""
+
+    document: CorpusDocument
+    target: Path
+    deadline: float  # by `time.monotonic`, however many addresses are asked
 
 
 class DocumentSource:
@@ -117,36 +139,43 @@ class DocumentSource:
         if verdict is not None and verdict.state == BAD_ROW:
             return verdict
         target = self._workspace.pdf(document.doc_id)
-        here = existing(target, document.sha256, rehash=settings.rehash)
+        size = document.n_bytes
+        here = existing(target, document.sha256, n_bytes=size, rehash=settings.rehash)
         if here is not None:  # wherever it came from
             return FetchResult(OK, "", *here)
+        job = _Job(document, target, self._fetcher.deadline())
         if self._mirror is not None:
-            return self._from_mirror(document, self._mirror, target)
-        result = verdict or self._fetcher.fetch(self.address(document), target, document.sha256)
+            return self._from_mirror(job, self._mirror)
+        result = verdict or self._fetch(job, self.address(document))
         pmcid = pmc.pmcid_of(document)
         if result.state == OK or self._pmc_services is None or pmcid is None:
             return _with_hint(result, document)
-        return self._from_pmc(pmcid, self._pmc_services, document, target, result)
+        return self._from_pmc(pmcid, self._pmc_services, job, result)
 
-    def _from_mirror(self, document: CorpusDocument, mirror: str, target: Path) -> FetchResult:
+    def _fetch(self, job: _Job, url: str, *, trusted: bool = False) -> FetchResult:
+        row = job.document
+        return self._fetcher.fetch(
+            url, job.target, row.sha256, n_bytes=row.n_bytes, trusted=trusted, deadline=job.deadline
+        )
+
+    def _from_mirror(self, job: _Job, mirror: str) -> FetchResult:
+        row = job.document
         if is_mirror_url(mirror):
-            url = self.address(document)
-            return self._fetcher.fetch(url, target, document.sha256, trusted=True)
-        source = Path(mirror) / f"{file_name(document.doc_id)}.pdf"
-        return copy_from(source, target, document.sha256)
+            return self._fetch(job, self.address(row), trusted=True)
+        source = Path(mirror) / f"{file_name(row.doc_id)}.pdf"
+        return copy_from(source, job.target, row.sha256, n_bytes=row.n_bytes)
 
     def _from_pmc(
-        self, pmcid: str, services: PmcServices, document: CorpusDocument, target: Path,
-        result: FetchResult,
-    ) -> FetchResult:  # fmt: skip
+        self, pmcid: str, services: PmcServices, job: _Job, result: FetchResult
+    ) -> FetchResult:
         """By the cloud service, else by the older one; ``result`` where neither has the article.
 
         The services' addresses come from the user or from us, so they are trusted like a mirror.
         """
-        result = self._ask(self._from_cloud, pmcid, services, document, target) or result
+        result = self._ask(self._from_cloud, pmcid, services, job) or result
         if result.state == OK:
             return result
-        last = self._ask(self._from_oa_service, pmcid, services, document, target)
+        last = self._ask(self._from_oa_service, pmcid, services, job)
         if last is None or last.state == OK:
             return last or result
         return replace(result, reason=f"{result.reason}; {last.reason}")
@@ -159,52 +188,50 @@ class DocumentSource:
         except FetchError as err:
             return FetchResult(err.state, f"looking for {pmcid}: {err.reason}")
 
-    def _from_cloud(
-        self, pmcid: str, services: PmcServices, document: CorpusDocument, target: Path
-    ) -> FetchResult | None:
+    def _from_cloud(self, pmcid: str, services: PmcServices, job: _Job) -> FetchResult | None:
         """The first version whose bytes are the recorded ones; None if there is no version."""
         result = None
-        for url in pmc.pdf_urls(pmcid, self._read_trusted, services.cloud):
-            result = self._fetcher.fetch(url, target, document.sha256, trusted=True)
+        if job.document.sha256 is not None:  # a shorter file is another version, no piece of ours
+            job = replace(job, document=replace(job.document, n_bytes=None))
+        for url in pmc.pdf_urls(pmcid, self._reader(job), services.cloud):
+            result = self._fetch(job, url, trusted=True)
             if result.state == OK:
                 break
         return result
 
-    def _from_oa_service(
-        self, pmcid: str, services: PmcServices, document: CorpusDocument, target: Path
-    ) -> FetchResult | None:
+    def _from_oa_service(self, pmcid: str, services: PmcServices, job: _Job) -> FetchResult | None:
         """A PDF that the older service names, or the one in a package; None if it names none."""
         if services.oa is None:
             return None
         url = pmc_packages.service_url(pmcid, services.oa)
-        answer = self._read_trusted(url, pmc_packages.MAX_ANSWER_BYTES)
+        answer = self._reader(job)(url, pmc_packages.MAX_ANSWER_BYTES)
         result = None
         for kind, address in pmc_packages.links_of(answer):
-            if kind == "pdf":
-                result = self._fetcher.fetch(address, target, document.sha256)
-            else:
-                result = self._from_package(address, target, document.sha256)
+            take = self._fetch if kind == "pdf" else self._from_package
+            result = take(job, address)
             if result.state == OK:
                 break
         return result
 
-    def _from_package(self, url: str, target: Path, sha256: str | None) -> FetchResult:
+    def _from_package(self, job: _Job, url: str) -> FetchResult:
         limit = self._fetcher.settings.max_bytes
+        target = job.target
         package = target.with_name(f".{target.name}.package.tmp")  # swept after a killed run
         package.parent.mkdir(parents=True, exist_ok=True)
         try:
-            with package.open("wb") as stream:
-                self._fetcher.save(url, stream, limit)
-            n_bytes, found = pmc_packages.take_pdf(package, target, sha256, limit)
+            with open_own(package, "wb") as stream:
+                self._fetcher.save(url, stream, limit, deadline=job.deadline)
+            n_bytes, found = pmc_packages.take_pdf(package, target, job.document.sha256, limit)
         except FetchError as err:
-            return replace(err.result(1, 0.0), reason=f"{url}: {err.reason}")
+            told = err.reason if err.url else f"{url}: {err.reason}"
+            return replace(err.result(1, 0.0), reason=told)
         finally:
             package.unlink(missing_ok=True)
         remember(target, n_bytes, found)
         return FetchResult(OK, "", n_bytes, found, attempts=1)
 
-    def _read_trusted(self, url: str, max_bytes: int) -> bytes:
-        return self._fetcher.read_small(url, max_bytes, trusted=True)
+    def _reader(self, job: _Job) -> Callable[[str, int], bytes]:
+        return partial(self._fetcher.read_small, trusted=True, deadline=job.deadline)
 
 
 def fetch_documents(
@@ -220,7 +247,8 @@ def fetch_documents(
     """Fetch and verify PDFs; what is there already is kept.
 
     Args:
-        documents: Their ``pdf_url`` and ``sha256``.
+        documents: Their ``pdf_url``, ``sha256`` and ``n_bytes``; each host is asked for its own
+            in this order, those that were refused in an earlier run last.
         workspace: Where to.
         fetcher: How.
         mirror: See `DocumentSource`.
@@ -237,7 +265,7 @@ def fetch_documents(
     source = DocumentSource(workspace, fetcher, mirror, pmc_services)
     results: dict[str, FetchResult] = {}
     try:
-        for document, result in _run(documents, source, fetcher, jobs):
+        for document, result in _run(_refused_last(documents, workspace), source, fetcher, jobs):
             results[document.doc_id] = result
             workspace.record(document.doc_id, "fetch", asdict(result))
             size, is_new = result.n_bytes or 0, result.attempts > 0
@@ -245,6 +273,26 @@ def fetch_documents(
     finally:
         workspace.save()
     return {document.doc_id: results[document.doc_id] for document in documents}
+
+
+def _refused_last(
+    documents: Sequence[CorpusDocument], workspace: Workspace
+) -> list[CorpusDocument]:
+    """So that refusals that stay do not close a host before the others are asked, run by run."""
+
+    def was_refused(document: CorpusDocument) -> bool:
+        found = workspace.outcome(document.doc_id, "fetch") or {}
+        return found.get("state", OK) not in (OK, NETWORK, POSTPONED)
+
+    return sorted(documents, key=was_refused)
+
+
+def nothing_reached(documents: Sequence[CorpusDocument], workspace: Workspace) -> bool:
+    """Whether the last run asked for documents, and no host could be reached for any."""
+    found = [workspace.outcome(document.doc_id, "fetch") or {} for document in documents]
+    was_there = [row.get("state") == OK and not row.get("attempts") for row in found]
+    states = {row.get("state") for row, there in zip(found, was_there) if row and not there}
+    return states - {LANDING_ONLY, BAD_ROW, UNSAFE_URL} == {NETWORK}
 
 
 _Ended = tuple[CorpusDocument, FetchResult] | BaseException | None
@@ -311,7 +359,7 @@ def _get(document: CorpusDocument, source: DocumentSource) -> FetchResult:
     """One document; what nobody expected loses it alone, a bad disk ends the run."""
     try:
         return source.get(document)
-    except OSError:
+    except (OSError, UsageError):  # of the disk, or a folder that leads elsewhere
         raise
     except Exception as err:
         text = f"{document.pdf_url}: {type(err).__name__}: {err}"

@@ -7,13 +7,13 @@ import time
 from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 
-from nclue_core.pages import page_path, write_page
+from nclue_core.pages import page_files, page_path, write_page
 from nclue_reconstruct import outcome
+from nclue_reconstruct.limits import report_page
 from nclue_reconstruct.outcome import DocumentError, DocumentOutcome, PageFailure
-from nclue_reconstruct.read.engines import Engine
+from nclue_reconstruct.read.engine import Engine
 from nclue_reconstruct.read.pdf_open import open_pdf
-from nclue_reconstruct.run.windows import WHOLE, Window
-from nclue_reconstruct.run.workspace import page_files
+from nclue_reconstruct.window import WHOLE, Window
 
 
 def ocr_document(
@@ -22,15 +22,16 @@ def ocr_document(
     doc_id: str,
     sha256: str,
     out_dir: Path,
-    *,
-    resume: bool = True,
     window: Window = WHOLE,
     skip: Collection[int] = (),
+    *,
+    resume: bool = True,
 ) -> DocumentOutcome:
     """Write one record per page to ``<out_dir>/<doc_id>/<page>.json``.
 
     The page files are the state: what is there (for the same ``sha256``) is not read again, and
-    pages that failed have no file, so that another run tries just these.
+    pages that failed have no file, so that another run tries just these. That what is there was
+    read under the same settings is for the caller to see to (`page_sets`).
 
     Args:
         engine: From `engines.get_engine`; its `check_ready` has been called.
@@ -38,9 +39,9 @@ def ocr_document(
         doc_id: Folder name and field of the records.
         sha256: Of the file; pages of another version of it are removed.
         out_dir: The folder ``ocr_<engine>`` of a reconstruction.
-        resume: False reads all pages again.
         window: The pages that are read; the counts are of these.
         skip: Pages that have results elsewhere; they count as done.
+        resume: False reads all pages again.
 
     Returns:
         ok, partial (the reason names the pages that failed) or the state of the document.
@@ -56,7 +57,7 @@ def ocr_document(
     failures: list[PageFailure] = []
     try:
         with open_pdf(pdf) as document:
-            total = document.page_count
+            total, is_repaired = document.page_count, bool(document.is_repaired)
         found = finished_pages(folder, total, sha256, window) if resume else set()
         if not resume:
             _remove_pages(folder, window)
@@ -67,7 +68,7 @@ def ocr_document(
             failures.append(failure)
     except DocumentError as err:
         return DocumentOutcome(err.state, err.reason, len(done), total, time.monotonic() - began)
-    state, reason = outcome.summarise(len(done), failures)
+    state, reason = outcome.summarise(len(done), failures, is_repaired)
     seconds = time.monotonic() - began
     return DocumentOutcome(state, reason, len(done), total, seconds, tuple(failures))
 
@@ -92,6 +93,7 @@ def _write_pages(
         else:
             write_page(out_dir, result)
             done.add(result.page)
+            report_page(result.page)
     for page in sorted(waiting):
         yield PageFailure(page, outcome.ENGINE_FAILED, "the engine gave no result")
 

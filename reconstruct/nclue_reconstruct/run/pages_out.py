@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from nclue_core.errors import InputError
 from nclue_core.files import atomic_write, id_of_file_name, write_text
-from nclue_core.pages import Block, PageRecord, read_document
+from nclue_core.pages import RUNNING_TYPES, Block, PageRecord, read_document
 
 if TYPE_CHECKING:
     import datasets
@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 
 PAGES_FILE = "pages.parquet"
 ROWS_PER_GROUP = 500
-_FINGERPRINT = b"nclue_pages"
-_RUNNING_TYPES = ("header", "footer", "page_number")
 
 
 def page_features() -> datasets.Features:
@@ -103,21 +101,50 @@ def write_pages_parquet(folder: Path, path: Path, doc_ids: Sequence[str] | None 
     import pyarrow.parquet as pq
 
     files = _page_files(folder, doc_ids)
-    fingerprint = _fingerprint(files)
-    if _stored_fingerprint(path) == fingerprint:
+    if is_current(path, folder, files):
         return len(files)
-    schema = page_schema().with_metadata({_FINGERPRINT: fingerprint})
-    documents = list(dict.fromkeys(doc_id for doc_id, _, _ in files))
+    schema = page_schema()
+    documents = list(dict.fromkeys(doc_id for doc_id, *_ in files))
     count = 0
     with atomic_write(path) as stream, pq.ParquetWriter(stream, schema, compression="zstd") as out:
         for rows in _batches(folder, documents):
             out.write_table(_table(rows, schema))
             count += len(rows)
+    write_text(_note_path(path), _note(path, folder, files))
     return count
 
 
-def _page_files(folder: Path, doc_ids: Sequence[str] | None) -> list[tuple[str, int, int]]:
-    """Document, page and size of every page file, in order."""
+PageFile = tuple[str, int, int, int]  # document, page, size, time of change
+
+
+def is_current(path: Path, folder: Path, files: Sequence[PageFile] | None = None) -> bool:
+    """Whether a table was made from these very page files, and is as it was then.
+
+    Args:
+        path: Of the table.
+        folder: ``ocr_<engine>``.
+        files: Those in it, if they are known.
+    """
+    try:
+        known = _note_path(path).read_text(encoding="utf-8")
+        return known == _note(path, folder, _page_files(folder, None) if files is None else files)
+    except (OSError, ValueError, InputError):
+        return False
+
+
+def _note_path(path: Path) -> Path:
+    """A small file beside the table: so the table holds no times, and is reproducible."""
+    return path.with_name(f".{path.name}.made_from")
+
+
+def _note(path: Path, folder: Path, files: Sequence[PageFile]) -> str:
+    table = path.stat()
+    facts = repr((folder.name, list(files), table.st_size, table.st_mtime_ns))
+    return hashlib.sha256(facts.encode()).hexdigest()
+
+
+def _page_files(folder: Path, doc_ids: Sequence[str] | None) -> list[PageFile]:
+    """Every page file, in order."""
     wanted = None if doc_ids is None else set(doc_ids)
     if not folder.is_dir():
         raise InputError("no page texts here; run `nclue reconstruct` first", path=folder)
@@ -132,28 +159,13 @@ def _page_files(folder: Path, doc_ids: Sequence[str] | None) -> list[tuple[str, 
     return sorted(found)
 
 
-def _files_of(folder: str) -> Iterator[tuple[int, int]]:
+def _files_of(folder: str) -> Iterator[tuple[int, int, int]]:
     with os.scandir(folder) as files:
         for file in files:
             stem, _, suffix = file.name.rpartition(".")
             if suffix == "json" and stem.isdecimal():
-                yield int(stem), file.stat().st_size
-
-
-def _fingerprint(files: Sequence[tuple[str, int, int]]) -> bytes:
-    """Names and sizes of the page files: no times, so that the table is reproducible."""
-    return hashlib.sha256(repr(list(files)).encode()).hexdigest().encode()
-
-
-def _stored_fingerprint(path: Path) -> bytes | None:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    try:
-        metadata = pq.read_schema(path).metadata
-    except (OSError, pa.ArrowInvalid):
-        return None
-    return (metadata or {}).get(_FINGERPRINT)
+                found = file.stat()
+                yield int(stem), found.st_size, found.st_mtime_ns
 
 
 def _batches(folder: Path, documents: Sequence[str]) -> Iterator[list[dict[str, Any]]]:
@@ -204,7 +216,7 @@ def to_markdown(pages: Sequence[PageRecord]) -> str:
     parts = []
     for record in pages:
         parts.append(f"<!-- page {record.page} -->")
-        parts += [_block_markdown(b) for b in record.blocks if b.type not in _RUNNING_TYPES]
+        parts += [_block_markdown(b) for b in record.blocks if b.type not in RUNNING_TYPES]
     return "\n\n".join(parts) + "\n"
 
 

@@ -6,23 +6,26 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from nclue_reconstruct.outcome import DONE_STATES
+
 
 @dataclass(frozen=True)
 class Event:
-    """Something ended: a document, or (state None) a window of one."""
+    """Something ended: a document, or (state None) pages of one."""
 
     doc_id: str
     state: str | None
     reason: str = ""
     pages: int = 0
     n_bytes: int = 0
+    lost: int = 0  # expected pages that will not come (below 0: there were more)
     is_new: bool = True  # False: it was there already, and says nothing of the speed
 
 
 Tell = Callable[[Event], None]
 
 
-def silent(_event: Event) -> None:
+def silent(_event: object) -> None:
     """Tell nobody."""
 
 
@@ -47,7 +50,8 @@ class Pace:
         self.n_documents = n_documents
         self.n_pages = n_pages
         self.documents = self.pages = self.n_bytes = self.failed = 0
-        self._new_documents = self._new_pages = 0
+        self._new_documents = self._new_pages = self._lost = 0
+        self._is_over = False
         self._clock = clock
         self._began = clock()
 
@@ -56,10 +60,15 @@ class Pace:
         self.pages += event.pages
         self.n_bytes += event.n_bytes
         self._new_pages += event.pages * event.is_new
+        self._lost += event.lost
         if event.state is not None:
             self.documents += 1
             self._new_documents += event.is_new
-            self.failed += event.state != "ok"
+            self.failed += event.state not in DONE_STATES
+
+    def end(self) -> None:
+        """Nothing more will come: no time is left, whatever was expected."""
+        self._is_over = True
 
     @property
     def seconds(self) -> float:
@@ -69,10 +78,11 @@ class Pace:
     @property
     def seconds_left(self) -> float | None:
         """At the rate so far; None where nothing new has ended yet."""
-        if self.documents >= self.n_documents:
+        if self._is_over or self.documents >= self.n_documents:
             return 0.0
         if self.n_pages and self._new_pages:
-            return max(self.n_pages - self.pages, 0) * self.seconds / self._new_pages
+            left = max(self.n_pages - self.pages - self._lost, 0)
+            return left * self.seconds / self._new_pages
         if self._new_documents:
             return (self.n_documents - self.documents) * self.seconds / self._new_documents
         return None

@@ -8,31 +8,32 @@ outcomes of a document's windows are put together here.
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 
-from nclue_reconstruct.outcome import OK, DocumentOutcome, PageFailure, summarise
+from nclue_reconstruct.outcome import (
+    DONE_STATES,
+    REPAIRED_REASON,
+    DocumentOutcome,
+    PageFailure,
+    summarise,
+)
+from nclue_reconstruct.window import WHOLE, Window
 
 MAX_PAGES = 100_000  # a release may say what it likes; the last window takes the rest
+ROUNDS = 4  # windows for each worker at least, where pages are few: the last to end is short
 
 
-@dataclass(frozen=True)
-class Window:
-    """Pages ``first`` to ``last`` of a document, 1-based; ``last`` None means to its end."""
+def fair_size(n_pages: int, jobs: int, largest: int | None, smallest: int = 1) -> int | None:
+    """Pages per window, such that few pages keep all workers busy to the end.
 
-    first: int = 1
-    last: int | None = None
-
-    def pages(self, total: int) -> range:
-        """The pages of the window in a document of so many."""
-        last = total if self.last is None else min(self.last, total)
-        return range(self.first, last + 1)
-
-    def holds(self, page: int) -> bool:
-        """Whether a page is in the window, whatever the length of the document."""
-        return self.first <= page and (self.last is None or page <= self.last)
-
-
-WHOLE = Window()
+    Args:
+        n_pages: Of all documents together, that are left to do.
+        jobs: Workers.
+        largest: What is best for long work; None: documents are not cut.
+        smallest: Below it, starting a window costs more than an idle worker.
+    """
+    if largest is None or jobs <= 1:
+        return largest
+    return min(max(-(-n_pages // (ROUNDS * jobs)), smallest), largest)
 
 
 def windows_of(n_pages: int | None, size: int | None) -> list[Window]:
@@ -70,7 +71,8 @@ def join(
         for window, outcome in parts
         for failure in _failures(window, outcome, total, pages_on_disk)
     ]
-    state, reason = summarise(done, failures)
+    is_repaired = any(REPAIRED_REASON in outcome.reason for _, outcome in parts)
+    state, reason = summarise(done, failures, is_repaired)
     return DocumentOutcome(state, reason, done, total, seconds, tuple(failures))
 
 
@@ -78,7 +80,7 @@ def _failures(
     window: Window, outcome: DocumentOutcome, total: int | None, pages_on_disk: Collection[int]
 ) -> Sequence[PageFailure]:
     """The pages that a window lost: one by one, or all that it had not done when it ended."""
-    if outcome.state == OK or outcome.failures:
+    if outcome.state in DONE_STATES or outcome.failures:
         return outcome.failures
     pages = window.pages(total or window.last or window.first)
     lost = [page for page in pages if page not in pages_on_disk]

@@ -6,16 +6,18 @@ import contextlib
 import errno
 import os
 import time
+from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 from filelock import FileLock, Timeout
 
-from nclue_core.errors import NClueError, UsageError
-from nclue_core.files import file_name
-from nclue_core.jsonl import read_jsonl, write_jsonl
-from nclue_core.schema import CorpusDocument
+from nclue_core.errors import InputError, NClueError, UsageError
+from nclue_core.files import file_name, refuse_link
+from nclue_core.jsonl import Row, read_jsonl, write_jsonl
+from nclue_core.schema import CorpusDocument, Qrel
+from nclue_reconstruct.outcome import DONE_STATES
 
 SAVE_EVERY_S = 5.0
 _DISK_ERRORS = {
@@ -41,9 +43,18 @@ class Workspace:
         self._load()
 
     def _load(self) -> None:
-        if self.manifest.exists():
+        if not self.manifest.exists():
+            return
+        try:
             for row in read_jsonl(self.manifest):
-                self._rows[str(row.value.get("doc_id"))] = row.value
+                self._rows[_doc_id(row, self.manifest)] = row.value
+        except InputError as err:
+            raise InputError(
+                f"{err.message}. The manifest of a reconstruction is damaged: delete it, losing it "
+                "loses no work, and run again",
+                path=self.manifest,
+                line=err.line,
+            ) from None
 
     @property
     def manifest(self) -> Path:
@@ -52,26 +63,26 @@ class Workspace:
 
     def pdf(self, doc_id: str) -> Path:
         """Final name of a PDF."""
-        return self.root / "pdfs" / f"{file_name(doc_id)}.pdf"
+        return refuse_link(self.root / "pdfs") / f"{file_name(doc_id)}.pdf"
 
     def pages(self) -> Path:
         """Folder of rendered pages."""
-        return self.root / "pages"
+        return refuse_link(self.root / "pages")
 
     def ocr(self, engine: str) -> Path:
         """Folder of an engine's page texts."""
-        return self.root / f"ocr_{engine}"
+        return refuse_link(self.root / f"ocr_{engine}")
 
     @contextlib.contextmanager
     def locked(self) -> Iterator[None]:
         """Only one run works in a folder at a time.
 
         Raises:
-            UsageError: Another run does.
+            UsageError: Another run does, or a folder in it is a link to somewhere else.
         """
         self.root.mkdir(parents=True, exist_ok=True)
         try:
-            with FileLock(self.root / ".lock", timeout=0):
+            with FileLock(refuse_link(self.root / ".lock"), timeout=0):
                 self._sweep()
                 self._load()  # a run that has just ended may have written more
                 yield
@@ -99,9 +110,16 @@ class Workspace:
             ) from err
 
     def _sweep(self) -> None:
-        """Remove what a killed run was about to write; nothing else writes here now."""
-        for path in self.root.rglob(".*.tmp"):
-            path.unlink(missing_ok=True)
+        """Remove what a killed run was about to write; nothing else writes here now.
+
+        Links to files may stay: files are replaced whole, or their links removed, never followed.
+        """
+        for place, folders, files in os.walk(self.root):
+            for name in folders:
+                refuse_link(Path(place, name))
+            for name in files:
+                if name.startswith(".") and name.endswith(".tmp"):
+                    Path(place, name).unlink(missing_ok=True)
 
     def record(self, doc_id: str, step: str, outcome: dict[str, Any]) -> None:
         """Note what became of a document in a step (saved every few seconds, and by `save`)."""
@@ -109,6 +127,10 @@ class Workspace:
         row[step] = outcome
         if time.monotonic() - self._saved > SAVE_EVERY_S:
             self.save()
+
+    def forget(self, doc_id: str, step: str) -> None:
+        """What was recorded of a step holds no more."""
+        self._rows.get(doc_id, {}).pop(step, None)
 
     def save(self) -> None:
         """Write the manifest, whole."""
@@ -125,22 +147,32 @@ class Workspace:
         return found if isinstance(found, dict) else None
 
 
-def page_files(folder: Path, suffix: str) -> Iterator[tuple[int, Path]]:
-    """(page, file) of the files ``<page>.<suffix>`` in a document's folder, in no order."""
-    try:
-        with os.scandir(folder) as entries:
-            for entry in entries:
-                stem, _, found = entry.name.rpartition(".")
-                if found == suffix and stem.isdecimal():
-                    yield int(stem), Path(entry.path)
-    except FileNotFoundError:
-        return
+def _doc_id(row: Row, path: Path) -> str:
+    """The ID of a row of the manifest, if the row is one."""
+    doc_id = row.value.get("doc_id")
+    outcomes = [value for name, value in row.value.items() if name != "doc_id"]
+    told = [(one.get("state"), one.get("reason", "")) for one in outcomes if isinstance(one, dict)]
+    fine = len(told) == len(outcomes) and all(isinstance(text, str) for one in told for text in one)
+    if not isinstance(doc_id, str) or not fine:
+        message = "expected a doc_id, and for each step a state and a reason"
+        raise InputError(message, path=path, line=row.line)
+    return doc_id
 
 
 def chosen(
-    corpus: Iterable[CorpusDocument], doc_ids: Iterable[str] = (), limit: int | None = None
+    corpus: Iterable[CorpusDocument],
+    doc_ids: Iterable[str] = (),
+    limit: int | None = None,
+    qrels: Iterable[Qrel] = (),
 ) -> list[CorpusDocument]:
-    """The documents of a run, in the order of the corpus.
+    """The documents of a run, the ones that matter first.
+
+    Args:
+        corpus: All documents.
+        doc_ids: Only these; none: all.
+        limit: So many at most, from the first on.
+        qrels: Documents that are gold in some query come first, then those judged in more
+            queries; others, and equals, in the order of the corpus.
 
     Raises:
         UsageError: A document that there is not.
@@ -152,6 +184,12 @@ def chosen(
         raise UsageError(f"no document is called {unknown[0]!r} in this collection")
     if wanted:
         documents = [document for document in documents if document.doc_id in wanted]
+    queries, golds = defaultdict(set), set()
+    for qrel in qrels:
+        queries[qrel.doc_id].add(qrel.query_id)
+        if qrel.label == "gold":
+            golds.add(qrel.doc_id)
+    documents.sort(key=lambda row: (row.doc_id not in golds, -len(queries.get(row.doc_id, ()))))
     return documents[:limit]
 
 
@@ -167,10 +205,13 @@ def summary(workspace: Workspace, documents: Iterable[CorpusDocument]) -> dict[s
             found = workspace.outcome(document.doc_id, step)
             if found is None:
                 continue
-            if found["state"] == "ok":
+            if found["state"] in DONE_STATES:
                 done += 1
             else:
-                failed[document.doc_id] = {"state": found["state"], "reason": found["reason"]}
+                failed[document.doc_id] = {
+                    "state": found["state"],
+                    "reason": found.get("reason", ""),
+                }
         steps[step] = {
             "done": done,
             "failed": len(failed),

@@ -30,7 +30,8 @@ from nclue_reconstruct.programs import descendants, how_ended, kill_processes, k
 MAX_CALLS = 200  # a worker is replaced after so many documents: small leaks end with it
 DEFAULT_MEMORY_MB = 4096
 _LENGTH = struct.Struct("!Q")
-_SERVE = "from nclue_reconstruct.run.limits import _serve; _serve()"
+_SERVE = "from nclue_reconstruct.limits import _serve; _serve()"
+_PAGE = "page"  # a message of a worker in mid-call; its answers are True or False with a value
 _MEMORY_WORDS = ("malloc", "out of memory", "cannot allocate", "memory exhausted")
 
 
@@ -83,23 +84,39 @@ class Worker:
         """Of the running process; None before the first call and after a failure."""
         return self._process.pid if self._process else None
 
-    def run(self, function: Callable[..., Any], *args: Any, timeout_s: float, **kwargs: Any) -> Any:
+    def run(
+        self,
+        function: Callable[..., Any],
+        *args: Any,
+        timeout_s: float,
+        on_page: Callable[[int], None] | None = None,
+        **kwargs: Any,
+    ) -> Any:
         """Call a module-level function in the worker and return what it returns.
 
-        Exceptions of the function are raised here.
+        Exceptions of the function are raised here. ``on_page`` is called, in this thread, with
+        each page that the function tells of by `report_page`.
 
         Raises:
             DocumentError: The state is timeout, out_of_memory or crashed; the worker is gone
                 then, and the next call starts another.
         """
         with self._lock:
-            return self._call((function.__module__, function.__qualname__, args, kwargs), timeout_s)
+            call = (function.__module__, function.__qualname__, args, kwargs)
+            return self._call(call, timeout_s, on_page)
 
-    def _call(self, call: tuple[Any, ...], timeout_s: float) -> Any:
+    def _call(
+        self, call: tuple[Any, ...], timeout_s: float, on_page: Callable[[int], None] | None
+    ) -> Any:
         process = self._running()
+        deadline = time.monotonic() + timeout_s
         try:
             _send(process.stdin, pickle.dumps(call))
-            answer = _receive(process.stdout, time.monotonic() + timeout_s)
+            kind, value = _receive(process.stdout, deadline)
+            while kind == _PAGE:
+                if on_page is not None:
+                    on_page(value)
+                kind, value = _receive(process.stdout, deadline)
         except TimeoutError:
             self._kill()
             raise DocumentError(outcome.TIMEOUT, f"not done within {timeout_s:g} s") from None
@@ -109,7 +126,7 @@ class Worker:
             self._kill()
             raise
         self._calls += 1
-        return self._unpack(answer)
+        return self._unpack(kind, value)
 
     def close(self) -> None:
         """End the worker and everything that it started."""
@@ -123,8 +140,7 @@ class Worker:
             self._calls = 0
         return self._process
 
-    def _unpack(self, answer: bytes) -> Any:
-        succeeded, value = pickle.loads(answer)  # noqa: S301 - written by our own worker
+    def _unpack(self, succeeded: bool, value: Any) -> Any:
         if succeeded:
             return value
         if is_memory_error(value):
@@ -200,10 +216,13 @@ def _send(stream: IO[bytes] | None, message: bytes) -> None:
     stream.flush()
 
 
-def _receive(stream: IO[bytes] | None, deadline: float) -> bytes:
+def _receive(stream: IO[bytes] | None, deadline: float) -> tuple[Any, Any]:
+    """The next message: its kind (_PAGE, or whether the call succeeded), and a value."""
     assert stream is not None  # noqa: S101 - for the type checker
     head = _read(stream.fileno(), _LENGTH.size, deadline)
-    return _read(stream.fileno(), _LENGTH.unpack(head)[0], deadline)
+    message = _read(stream.fileno(), _LENGTH.unpack(head)[0], deadline)
+    kind, value = pickle.loads(message)  # noqa: S301 - written by our own worker
+    return kind, value
 
 
 def _read(fd: int, size: int, deadline: float) -> bytes:
@@ -219,9 +238,20 @@ def _read(fd: int, size: int, deadline: float) -> bytes:
     return bytes(parts)
 
 
+_answers: IO[bytes] | None = None  # of the process that is a worker
+
+
+def report_page(page: int) -> None:
+    """Tell whoever called that a page has ended; nobody listens outside of a worker."""
+    if _answers is not None:
+        with contextlib.suppress(OSError):  # the caller is gone, and this process soon is
+            _send(_answers, pickle.dumps((_PAGE, page)))
+
+
 def _serve() -> None:
     """The loop of the worker: calls come on stdin, answers go to what was stdout."""
-    answers = os.fdopen(os.dup(1), "wb")
+    global _answers
+    _answers = answers = os.fdopen(os.dup(1), "wb")
     calls = os.fdopen(os.dup(0), "rb")
     os.dup2(2, 1)  # what a library prints must not get into the answers
     with open(os.devnull, "rb") as nothing:  # noqa: PTH123 - a device
