@@ -6,6 +6,7 @@ import atexit
 import os
 import shutil
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 # Before anything imports a Hugging Face library: no test asks the Hub, or reads or writes the
@@ -19,6 +20,8 @@ for _name in ("HF_DATASETS_CACHE", "HF_MODULES_CACHE", "HF_EVALUATE_CACHE"):
     os.environ.pop(_name, None)
 
 import pytest
+
+from browser import chromium
 
 PROJECT = Path(__file__).resolve().parents[1]
 
@@ -38,6 +41,13 @@ def shared_dir() -> Path:
     if not folder.is_dir():
         pytest.skip(f"no {folder}: set NCLUE_SHARED to the folder with the real PDFs and cases")
     return folder
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[object]:
+    """One headless Chromium for all tests of a process; open a new context in each test."""
+    with chromium() as running:
+        yield running
 
 
 @pytest.fixture(scope="session")
